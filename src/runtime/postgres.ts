@@ -1,0 +1,62 @@
+import pg from 'pg'
+import type { Log } from './log.ts'
+import { describeError } from './log.ts'
+
+declare const open: unique symbol
+/** A client between `begin` and `commit`. Only `transaction` makes one, so an effect and its cause cannot part. */
+export type Transaction = Pick<pg.ClientBase, 'query'> & { readonly [open]: true }
+
+/** Anything that runs a statement outside a transaction. */
+export type Queryable = Pick<pg.ClientBase, 'query'>
+
+/** COMMIT answers ROLLBACK without throwing when the transaction had failed. */
+export class RolledBack extends Error {
+  override readonly name = 'RolledBack'
+}
+
+/** A pool for the api and the tools; a lane has a connection of its own (`lane-session.ts`). */
+export function createPool(connectionString: string, applicationName: string, log: Log, max = 10): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    application_name: applicationName,
+    connectionTimeoutMillis: 10_000,
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 30_000,
+    lock_timeout: 10_000,
+  })
+  // Without a listener a lost idle connection ends the process (node-postgres #3202).
+  pool.on('error', (error) => log.warn({ error: describeError(error) }, 'idle Postgres connection lost'))
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
+}
+
+/** Runs `work` in one READ COMMITTED transaction on a pooled connection; any error rolls back and is thrown on. */
+export async function transaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    return await transactionOn(client, work)
+  } catch (error) {
+    broken = error instanceof Error ? error : new Error(String(error))
+    throw error
+  } finally {
+    client.release(broken !== undefined && !('severity' in broken) && !(broken instanceof RolledBack))
+  }
+}
+
+/** The same on a connection that the caller owns. */
+export async function transactionOn<T>(client: pg.ClientBase, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  await client.query('begin isolation level read committed')
+  let result: T
+  try {
+    result = await work(client as unknown as Transaction)
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+  // Never pipelined behind the last statement, and its tag is looked at (DESIGN 3.1).
+  const { command } = await client.query('commit')
+  if (command !== 'COMMIT') throw new RolledBack(`COMMIT answered ${command}`)
+  return result
+}

@@ -1,0 +1,26 @@
+import type { Fact } from '../orders/model.ts'
+
+/** Where a callback came from: whatever is learnt about an order enters through the one input topic, in this form. */
+export type Source = 'callback' | 'query' | 'bill' | 'worker' | 'replay'
+
+/**
+ * One verified message about one order, as it lies in `payments.callback.v1` (key: `outTradeNo`).
+ * No facts: a message of a kind that is not mapped; it is kept as a dead letter `unsupported`.
+ */
+export interface Callback {
+  readonly merchant: string
+  /** Null: the verified message names no order; it becomes a dead letter `unroutable`. */
+  readonly outTradeNo: string | null
+  readonly provider: string
+  readonly source: Source
+  /** The provider's own name of the message's kind, for people: `TRANSACTION.SUCCESS`, `TRADE_SUCCESS`. */
+  readonly messageType: string
+  /** The provider's id of the message, for tracing only: never an identity. */
+  readonly messageId: string
+  readonly receivedAtMs: number
+  readonly facts: readonly Fact[]
+  /** As it arrived, for re-verification. */
+  readonly rawBody: Buffer
+  /** Only the headers that the signature needs; lower-case names. */
+  readonly rawHeaders: Readonly<Record<string, string>>
+}

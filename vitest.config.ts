@@ -1,0 +1,36 @@
+import { defineConfig } from 'vitest/config'
+
+/** A file's name says what it needs: `x.test.ts` nothing, `x.int.test.ts` the local stack, `faults/` kills things. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'pure',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.int.test.ts', 'test/faults/**'],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'stack',
+          include: ['test/**/*.int.test.ts'],
+          exclude: ['test/faults/**'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'faults',
+          include: ['test/faults/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+})
