@@ -1,4 +1,4 @@
-/** The vocabulary of an order's life (DESIGN section 4). Pure types: no I/O and no clock in this folder. */
+/** The vocabulary of an order's life (docs/order-states.md). Pure types: no I/O and no clock in this folder. */
 
 export const STATUSES = ['awaited', 'pending', 'paid', 'shipped', 'closed', 'refunded'] as const
 export type Status = (typeof STATUSES)[number]
@@ -92,6 +92,16 @@ export const EVENT_KINDS = [
   'refund',
 ] as const
 export type EventKind = (typeof EVENT_KINDS)[number]
+
+/** Events about anomalies: they carry no sequence. */
+export type NoticeKind = 'anomaly_opened' | 'anomaly_resolved'
+
+/** The topics of each kind of event, without the installation's prefix: one message in each. Configuration. */
+export type Routes = Readonly<Record<EventKind, readonly string[]>>
+
+/** What an operator may answer to an anomaly; its kind says which of them. */
+export const RESOLUTIONS = ['accept_payment', 'refund_outside', 'reopen', 'ignore'] as const
+export type Resolution = (typeof RESOLUTIONS)[number]
 
 export const ANOMALY_KINDS = [
   'double_payment',
