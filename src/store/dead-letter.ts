@@ -1,0 +1,25 @@
+/** Why a record could not be processed. */
+export const DEAD_LETTER_REASONS = [
+  'undecodable',
+  'unknown_schema',
+  'invalid_identity',
+  'misrouted',
+  'unroutable',
+  'unsupported',
+  'unprocessable',
+  'killed_owner',
+] as const
+export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
+
+/** A verified message of a kind that is not mapped is nobody's mistake and says nothing about a flood. */
+export const countsAsFlood = (reason: DeadLetterReason) => reason !== 'unsupported'
+
+export interface DeadLetter {
+  readonly offset: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: Readonly<Record<string, Buffer>>
+  readonly reason: DeadLetterReason
+  readonly detail: string
+  readonly recordTimeMs: number
+}
