@@ -10,8 +10,5 @@ export function decideBatch(
   items: readonly Item[],
   options: DecideOptions,
 ): Decision {
-  void views
-  void items
-  void options
-  throw new Error('not built yet')
+  throw new Error(`Not built yet: ${views.size} views, ${items.length} items, ${options.heldLimitMs} ms`)
 }

@@ -8,10 +8,10 @@ import type {
   NoticeKind,
   Order,
   Resolution,
-  Routes,
   Status,
   StoredFact,
 } from './model.ts'
+import type { Routes } from './routes.ts'
 
 /** An anomaly of the order, open or not: a second one with its kind and cause is never opened. */
 export interface KnownAnomaly {

@@ -96,9 +96,6 @@ export type EventKind = (typeof EVENT_KINDS)[number]
 /** Events about anomalies: they carry no sequence. */
 export type NoticeKind = 'anomaly_opened' | 'anomaly_resolved'
 
-/** The topics of each kind of event, without the installation's prefix: one message in each. Configuration. */
-export type Routes = Readonly<Record<EventKind, readonly string[]>>
-
 /** What an operator may answer to an anomaly; its kind says which of them. */
 export const RESOLUTIONS = ['accept_payment', 'refund_outside', 'reopen', 'ignore'] as const
 export type Resolution = (typeof RESOLUTIONS)[number]
