@@ -1,0 +1,39 @@
+import type { Role } from '../runtime/access-token.ts'
+import type { Refusal } from './refusal.ts'
+
+/** Who is asking. `merchant` null: every merchant. */
+export interface Principal {
+  readonly tokenId: number
+  readonly name: string
+  readonly merchant: string | null
+  readonly role: Role
+}
+
+export type Action = 'create_order' | 'read_order' | 'close_order' | 'read_command'
+
+/** What is not here is refused. An operator closes and looks, but invents no orders. */
+const ALLOWED: Record<Action, readonly Role[]> = {
+  create_order: ['merchant', 'admin'],
+  read_order: ['merchant', 'viewer', 'operator', 'admin'],
+  close_order: ['merchant', 'operator', 'admin'],
+  read_command: ['merchant', 'viewer', 'operator', 'admin'],
+}
+
+export const mayDo = (principal: Principal, action: Action) => ALLOWED[action].includes(principal.role)
+export const maySee = (principal: Principal, merchant: string | null) =>
+  principal.merchant === null || principal.merchant === merchant
+
+/** Another merchant's order looks exactly like one that does not exist. */
+export const NOT_FOUND: Refusal = { kind: 'not_found', detail: 'There is nothing here for this token.' }
+
+export const forbidden = (role: Role, action: Action): Refusal => ({
+  kind: 'forbidden',
+  detail: `The role ${role} may not ${action.replace('_', ' ')}.`,
+  remedy: `Use a token with one of the roles ${ALLOWED[action].join(', ')}.`,
+})
+export const foreignMerchant: Refusal = {
+  kind: 'forbidden',
+  field: 'merchant',
+  detail: 'merchant is not the one of this token.',
+  remedy: 'Use a token of that merchant.',
+}

@@ -1,0 +1,31 @@
+/** Trouble around a statement, not with it: the same statement may well succeed a moment later. */
+const TRANSIENT_SQLSTATE = /^(?:08...|40001|40P01|55P03|57014|57P..|53...|25P03|25006|58030)$/
+const CONNECTION_LOST =
+  /^(?:Connection terminated|Client has encountered a connection error|Query read timeout|timeout (?:expired|exceeded)|COMMIT answered)/
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+])
+
+/**
+ * True when Postgres is away, starting, stopping, full or busy with somebody else's lock. After a lost connection the
+ * outcome of a COMMIT is unknown: only what is idempotent may be tried again.
+ */
+export function isDatabaseTrouble(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as { code?: unknown }).code
+  if (typeof code === 'string') return TRANSIENT_SQLSTATE.test(code) || CONNECTION_CODES.has(code)
+  if (error instanceof AggregateError) return error.errors.some(isDatabaseTrouble)
+  return CONNECTION_LOST.test(error.message)
+}
+
+/** The tables are missing: the database was never migrated. */
+export const isUnmigrated = (error: unknown): boolean =>
+  error instanceof Error && ['42P01', '42703', '3F000'].includes(String((error as { code?: unknown }).code))
