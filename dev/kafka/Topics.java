@@ -1,0 +1,123 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.BufferedReader;
+import java.io.BufferedWriter;
+import java.io.InputStreamReader;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.PartitionInfo;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Topics as Kafka's own client sees them, one JSON object a line:
+ * {"topic","partition","offset","timestampMs","key","headers":{},"value":base64}.
+ *
+ *   read   BOOTSTRAP TOPIC[,TOPIC…] ISOLATION AT_LEAST DEADLINE_MS   up to the end found at the start, and on until
+ *                                                                    AT_LEAST records were seen; exit 3 at the deadline
+ *   write  BOOTSTRAP                                                 lines from stdin, each to its topic and partition
+ *   delete BOOTSTRAP TOPIC PARTITION BEFORE                          deletes the records before that offset
+ */
+public class Topics {
+  static final ObjectMapper JSON = new ObjectMapper();
+
+  public static void main(String[] args) throws Exception {
+    Properties settings = new Properties();
+    settings.put("bootstrap.servers", args[1]);
+    switch (args[0]) {
+      case "read" -> read(settings, args[2].split(","), args[3], Long.parseLong(args[4]), Long.parseLong(args[5]));
+      case "write" -> write(settings);
+      case "delete" -> delete(settings, new TopicPartition(args[2], Integer.parseInt(args[3])), Long.parseLong(args[4]));
+      default -> throw new IllegalArgumentException(args[0]);
+    }
+  }
+
+  static void read(Properties settings, String[] topics, String isolation, long atLeast, long deadlineMs) throws Exception {
+    settings.put("isolation.level", isolation);
+    settings.put("enable.auto.commit", "false");
+    settings.put("fetch.max.wait.ms", "50");
+    long deadline = System.nanoTime() + deadlineMs * 1_000_000;
+    var bytes = new ByteArrayDeserializer();
+    var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8), 1 << 16));
+    try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
+      List<TopicPartition> partitions = new ArrayList<>();
+      for (String topic : topics)
+        for (PartitionInfo info : consumer.partitionsFor(topic)) partitions.add(new TopicPartition(topic, info.partition()));
+      consumer.assign(partitions);
+      consumer.seekToBeginning(partitions);
+      // For read_committed this is the last stable offset: what an open transaction holds back is not waited for.
+      Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
+      long seen = 0;
+      while (seen < atLeast || partitions.stream().anyMatch(p -> consumer.position(p) < ends.get(p))) {
+        if (System.nanoTime() > deadline) {
+          out.flush();
+          System.err.println("deadline after " + seen + " records");
+          System.exit(3);
+        }
+        for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
+          out.println(line(record));
+          seen++;
+        }
+      }
+    }
+    out.flush();
+  }
+
+  static String line(ConsumerRecord<byte[], byte[]> record) throws Exception {
+    ObjectNode line = JSON.createObjectNode();
+    line.put("topic", record.topic()).put("partition", record.partition()).put("offset", record.offset());
+    line.put("timestampMs", record.timestamp());
+    line.put("key", record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8));
+    ObjectNode headers = line.putObject("headers");
+    for (Header header : record.headers())
+      headers.put(header.key(), header.value() == null ? null : new String(header.value(), StandardCharsets.UTF_8));
+    line.put("value", record.value() == null ? null : Base64.getEncoder().encodeToString(record.value()));
+    return JSON.writeValueAsString(line);
+  }
+
+  static void write(Properties settings) throws Exception {
+    settings.put("acks", "all");
+    var bytes = new ByteArraySerializer();
+    List<Future<RecordMetadata>> sent = new ArrayList<>();
+    var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    try (var producer = new KafkaProducer<byte[], byte[]>(settings, bytes, bytes)) {
+      for (String text; (text = in.readLine()) != null; ) {
+        if (text.isBlank()) continue;
+        JsonNode line = JSON.readTree(text);
+        byte[] key = line.path("key").isTextual() ? line.get("key").asText().getBytes(StandardCharsets.UTF_8) : null;
+        byte[] value = line.path("value").isTextual() ? Base64.getDecoder().decode(line.get("value").asText()) : null;
+        Integer partition = line.path("partition").isInt() ? line.get("partition").asInt() : null;
+        var record = new ProducerRecord<>(line.get("topic").asText(), partition, key, value);
+        line.path("headers").fields().forEachRemaining(
+            h -> record.headers().add(h.getKey(), h.getValue().asText().getBytes(StandardCharsets.UTF_8)));
+        sent.add(producer.send(record));
+      }
+      producer.flush();
+      for (Future<RecordMetadata> one : sent) System.out.println(one.get().partition() + " " + one.get().offset());
+    }
+  }
+
+  static void delete(Properties settings, TopicPartition partition, long before) throws Exception {
+    try (Admin admin = Admin.create(settings)) {
+      admin.deleteRecords(Map.of(partition, RecordsToDelete.beforeOffset(before))).all().get();
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { hashOf, once } from './cache.ts'
+import { kafkaProgram, LOG4J } from './kafka-program.ts'
+import { mustRun } from './run.ts'
+
+const SOURCE = join(import.meta.dirname, '..', 'kafka', 'Topics.java')
+
+/** A record as Kafka's own Java client sees it. */
+export interface JavaRecord {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  readonly timestampMs: number
+  readonly key: string | null
+  readonly headers: Readonly<Record<string, string>>
+  readonly value: Buffer | null
+}
+
+export interface ReadOptions {
+  readonly brokers: string
+  readonly topics: readonly string[]
+  /** Default `read_committed`. */
+  readonly isolation?: 'read_committed' | 'read_uncommitted'
+  /** Reads on past the end found at the start until so many records were seen. Default 0. */
+  readonly atLeast?: number
+  /** Default 30 s. */
+  readonly deadlineMs?: number
+}
+
+/**
+ * Reads whole topics with Kafka's Java client, independent of the client that wrote them (about 1 s of JVM start).
+ * @throws Error when the deadline passes first
+ */
+export async function javaRead(options: ReadOptions): Promise<JavaRecord[]> {
+  const { brokers, topics, isolation = 'read_committed', atLeast = 0, deadlineMs = 30_000 } = options
+  const records: JavaRecord[] = []
+  await javaTopics(['read', brokers, topics.join(','), isolation, String(atLeast), String(deadlineMs)], '', (line) => {
+    const record = JSON.parse(line) as Omit<JavaRecord, 'value'> & { value: string | null }
+    records.push({ ...record, value: record.value === null ? null : Buffer.from(record.value, 'base64') })
+  })
+  return records
+}
+
+/** Appends records as they are; without a partition, Kafka's own partitioner takes the key. */
+export async function javaWrite(
+  brokers: string,
+  records: readonly (Pick<JavaRecord, 'topic' | 'key' | 'value'> &
+    Partial<Pick<JavaRecord, 'partition' | 'headers'>>)[],
+): Promise<void> {
+  const lines = records.map((record) => JSON.stringify({ ...record, value: record.value?.toString('base64') ?? null }))
+  await javaTopics(['write', brokers], `${lines.join('\n')}\n`, () => undefined)
+}
+
+/** Deletes every record of a partition before an offset, as Kafka's `kafka-delete-records` does. */
+export async function javaDeleteBefore(brokers: string, topic: string, partition: number, before: number) {
+  await javaTopics(['delete', brokers, topic, String(partition), String(before)], '', () => undefined)
+}
+
+async function javaTopics(args: readonly string[], input: string, hear: (line: string) => void): Promise<void> {
+  const { java, classpath } = await kafkaProgram()
+  const classes = await once(`topics-${hashOf([SOURCE])}`, async (dir) => {
+    await mustRun(join(dirname(java), 'javac'), ['-d', dir, '-cp', classpath, SOURCE])
+  })
+  const flags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', `-Dlog4j2.configurationFile=${LOG4J}`]
+  const child = spawn(
+    java,
+    [...flags, `-Dpaidonce.logs=${join(classes, 'logs')}`, '-cp', `${classes}:${classpath}`, 'Topics', ...args],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  )
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => resolve(code ?? 1))
+  })
+  ended.catch(() => undefined) // awaited below
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => (complaint = (complaint + chunk.toString()).slice(-2_000)))
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(input)
+  for await (const line of createInterface({ input: child.stdout })) hear(line)
+  const code = await ended
+  if (code !== 0) throw new Error(`Topics ${args.join(' ')} exited ${code}: ${complaint}`)
+}
