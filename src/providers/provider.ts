@@ -9,11 +9,13 @@ export interface CallbackRequest {
 
 /** A verified message about one order, without what the gateway knows anyway (merchant, provider, raw bytes). */
 export interface VerifiedMessage {
-  /** Null: the message names no order. */
+  /** At most 256 bytes, no control characters. Null: the message names no order. */
   readonly outTradeNo: string | null
+  /** For people, in the provider's words. At most 256 bytes. */
   readonly messageType: string
+  /** For tracing only; empty where the provider gave none that can be stored. At most 256 bytes. */
   readonly messageId: string
-  /** Empty: a kind that is not mapped; it is kept and answered with success (DESIGN 3.4). */
+  /** Empty: a kind that is not mapped; it is kept and answered with success. */
   readonly facts: readonly Fact[]
 }
 
@@ -42,11 +44,15 @@ export interface Answer {
   readonly body: string
 }
 
-/** A provider bound to one merchant's keys. `verify` is pure but for the key objects it holds; it may be async. */
+/**
+ * A provider bound to one merchant's keys. `verify` never throws, and is pure but for the key objects it holds.
+ * It is synchronous on purpose: verifications run back to back in one turn of the event loop cost less CPU than the
+ * thread pool (64 to 72 against 84 to 126 µs a request), so whoever calls it should collect a turn's requests first.
+ */
 export interface Provider {
   /** Names of the headers that re-verification needs, lower-case. */
   readonly signedHeaders: readonly string[]
-  readonly verify: (request: CallbackRequest, now: Date) => Verdict | Promise<Verdict>
+  readonly verify: (request: CallbackRequest, now: Date) => Verdict
 }
 
 /** How a provider is answered: exact per provider, and telling an attacker nothing. The same for every merchant. */

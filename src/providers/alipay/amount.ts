@@ -1,0 +1,11 @@
+/** At most 13 digits of yuan, so that the fen stay below 2^53. No sign, exponent, separator or third decimal. */
+const YUAN = /^(0|[1-9]\d{0,12})(?:\.(\d{1,2}))?$/
+
+/**
+ * Fen of an amount that Alipay writes in yuan: `20`, `20.5`, `20.50`. In integers only, as 19.90 * 100 is 1989.99….
+ * @returns undefined if the text is no such amount
+ */
+export function fenOfYuan(text: string): number | undefined {
+  const [, yuan, decimals = ''] = YUAN.exec(text) ?? []
+  return yuan === undefined ? undefined : Number(yuan) * 100 + Number(decimals.padEnd(2, '0'))
+}

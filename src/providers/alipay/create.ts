@@ -1,0 +1,17 @@
+import type { Provider } from '../provider.ts'
+import { malformed } from '../refuse.ts'
+import type { AlipayConfig } from './config.ts'
+import { normalize } from './normalize.ts'
+import { parseForm } from './parse-form.ts'
+import { verifySignature } from './verify.ts'
+
+/** Alipay's notices about one merchant's trades: split the form, verify its fields, then read them. */
+export const createAlipay = (config: AlipayConfig): Provider => ({
+  // The signature and all that it covers are in the body.
+  signedHeaders: [],
+  verify({ rawBody }, now) {
+    const form = parseForm(rawBody)
+    if (form === undefined || form.size === 0) return malformed('body')
+    return verifySignature(form, config.keys, now) ?? normalize(form, config, now)
+  },
+})

@@ -1,0 +1,27 @@
+import { isAscii } from 'node:buffer'
+import { TextDecoder } from 'node:util'
+import type { Form } from './parse-form.ts'
+
+/** `charset` of a notice is what the merchant asked for when ordering; these are the ones that Alipay documents. */
+const CHARSETS: ReadonlyMap<string, TextDecoder> = new Map(
+  ['utf-8', 'gbk', 'gb2312', 'gb18030'].map((name) => [name, new TextDecoder(name, { fatal: true, ignoreBOM: true })]),
+)
+
+/** Reads a field as text; null if its bytes are not of the notice's charset. Empty counts as absent: undefined. */
+export type ReadText = (name: string) => string | undefined | null
+
+/** A reader of a verified form's fields; undefined if its charset is none that Alipay documents. */
+export function textReader(form: Form): ReadText | undefined {
+  const decoder = CHARSETS.get(form.get('charset')?.toString('latin1').toLowerCase() ?? 'utf-8')
+  if (decoder === undefined) return undefined
+  return (name) => {
+    const bytes = form.get(name)
+    if (bytes === undefined || bytes.length === 0) return undefined
+    if (isAscii(bytes)) return bytes.toString('latin1')
+    try {
+      return decoder.decode(bytes)
+    } catch {
+      return null
+    }
+  }
+}

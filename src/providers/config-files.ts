@@ -1,0 +1,62 @@
+import { createPublicKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { z } from 'zod'
+
+/** Zod shapes for what a merchant's file names by path, relative to that file. A value that cannot be read or used is
+ * reported at its field; what is in it is never part of the message. */
+export interface ConfigFiles {
+  /** A secret: the file's content without its last line feed. */
+  readonly secret: z.ZodType<string>
+  /** An RSA public key of at least 2048 bits: PEM, or base64 of the DER as Alipay's console shows it. */
+  readonly publicKey: z.ZodType<KeyObject>
+  /** An X.509 certificate with such a key. */
+  readonly certificate: z.ZodType<X509Certificate>
+}
+
+const RSA_BITS_MIN = 2_048
+
+export function configFiles(directory: string): ConfigFiles {
+  const text = z
+    .string()
+    .min(1)
+    .transform((name, context) => {
+      try {
+        return readFileSync(resolve(directory, name), 'utf8').replace(/\r?\n$/, '')
+      } catch {
+        return fail(context, `cannot read the file ${name}: it must exist beside this one and be readable`)
+      }
+    })
+  return {
+    secret: text,
+    publicKey: text.transform((content, context) => {
+      if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
+      try {
+        const key = content.includes('-----BEGIN')
+          ? createPublicKey(content)
+          : createPublicKey({ key: Buffer.from(content, 'base64'), format: 'der', type: 'spki' })
+        return isStrongRsa(key) ? key : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
+      } catch {
+        return fail(context, 'must hold a public key, as PEM or as base64 of its DER form')
+      }
+    }),
+    certificate: text.transform((content, context) => {
+      try {
+        const certificate = new X509Certificate(content)
+        return isStrongRsa(certificate.publicKey)
+          ? certificate
+          : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
+      } catch {
+        return fail(context, 'must hold an X.509 certificate in PEM form')
+      }
+    }),
+  }
+}
+
+const isStrongRsa = (key: KeyObject) =>
+  key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= RSA_BITS_MIN
+
+function fail(context: z.RefinementCtx, message: string): never {
+  context.addIssue({ code: 'custom', message })
+  return z.NEVER
+}

@@ -1,0 +1,5 @@
+/** A parsed JSON object, whose values are not trusted to be anything yet. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

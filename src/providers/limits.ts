@@ -1,0 +1,29 @@
+/** An identity (order number, provider's reference) is stored, indexed and hashed: 256 bytes bound all three. */
+export const IDENTITY_BYTES_MAX = 256
+/** A fact's `detail` is for people to read. */
+export const DETAIL_CHARS_MAX = 1_024
+
+/** Postgres text takes no NUL, and the others only serve to confuse whoever reads a log. */
+const CONTROL = /\p{Cc}/u
+
+/**
+ * Whether a value may be an identity: a string of 1 to 256 bytes without control characters. A lone surrogate is
+ * refused too: UTF-8 has no form for it, so two different numbers would become one.
+ */
+export const isIdentity = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value !== '' &&
+  value.length <= IDENTITY_BYTES_MAX &&
+  !CONTROL.test(value) &&
+  value.isWellFormed() &&
+  Buffer.byteLength(value) <= IDENTITY_BYTES_MAX
+
+/** The value if it may be stored as an identity, else an empty string: for what serves tracing only. */
+export const traceable = (value: unknown): string => (isIdentity(value) ? value : '')
+
+/** An amount in minor units: a non-negative integer that a double holds exactly. */
+export const isMinorAmount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0 && !Object.is(value, -0)
+
+/** ISO 4217. */
+export const isCurrency = (value: unknown): value is string => typeof value === 'string' && /^[A-Z]{3}$/.test(value)

@@ -1,0 +1,42 @@
+import type { z } from 'zod'
+import type { Source } from '../schemas/callback.ts'
+import { alipayAnswers } from './alipay/answers.ts'
+import { alipayConfig } from './alipay/config.ts'
+import { createAlipay } from './alipay/create.ts'
+import type { ConfigFiles } from './config-files.ts'
+import type { AnswerForms, Provider } from './provider.ts'
+import { wechatpayAnswers } from './wechatpay/answers.ts'
+import { wechatpayConfig } from './wechatpay/config.ts'
+import { createWechatpay } from './wechatpay/create.ts'
+import { workerAnswers } from './worker/answers.ts'
+import { workerConfig } from './worker/config.ts'
+import { createWorker } from './worker/create.ts'
+
+/** What is the same for every merchant of a provider, and how a merchant's section becomes a bound provider. */
+export interface ProviderEntry {
+  /** What the gateway writes into the callbacks of this provider. */
+  readonly source: Source
+  readonly answers: AnswerForms
+  /** The section of a merchant's file, as a zod shape whose output is the provider bound to the keys it names. */
+  readonly section: (files: ConfigFiles) => z.ZodType<Provider>
+}
+
+function entry<Config>(parts: {
+  source: Source
+  answers: AnswerForms
+  parseConfig: (files: ConfigFiles) => z.ZodType<Config>
+  create: (config: Config) => Provider
+}): ProviderEntry {
+  const { source, answers } = parts
+  return { source, answers, section: (files) => parts.parseConfig(files).transform(parts.create) }
+}
+
+/** A map and no object: the name comes from a URL, and `constructor` is no provider. */
+export const PROVIDERS: ReadonlyMap<string, ProviderEntry> = new Map([
+  [
+    'wechatpay',
+    entry({ source: 'callback', answers: wechatpayAnswers, parseConfig: wechatpayConfig, create: createWechatpay }),
+  ],
+  ['alipay', entry({ source: 'callback', answers: alipayAnswers, parseConfig: alipayConfig, create: createAlipay })],
+  ['worker', entry({ source: 'worker', answers: workerAnswers, parseConfig: workerConfig, create: createWorker })],
+])
