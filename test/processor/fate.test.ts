@@ -8,9 +8,20 @@ const coded = (code: string) => Object.assign(new Error('x'), { code })
 
 describe('trouble around the records passes: the lane waits', () => {
   test.each([
-    ...['08006', '40001', '40P01', '55P03', '57014', '25P03', '25006', '53100', '53300', '57P01', '57P03', '58030'].map(
-      (code) => [code, postgres(code)] as const,
-    ),
+    '08006',
+    '40001',
+    '40P01',
+    '55P03',
+    '57014',
+    '25P03',
+    '25006',
+    '53100',
+    '53300',
+    '57P01',
+    '57P03',
+    '58030',
+  ])('SQLSTATE %s', (code) => expect(fateOf(postgres(code)).kind).toBe('retry'))
+  test.each([
     ['a reset connection', coded('ECONNRESET')],
     ['a refused connection', coded('ECONNREFUSED')],
     ['a lost connection', new Error('Connection terminated unexpectedly')],

@@ -1,0 +1,59 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Every metric of the processor; its help is the question that it answers. */
+export function createMetrics(registry = new Registry()) {
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name: `paidonce_${name}`, help, labelNames, registers })
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({ name: `paidonce_${name}`, help, labelNames, registers })
+  const histogram = <L extends string>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
+    new Histogram({ name: `paidonce_${name}`, help, buckets, labelNames, registers })
+
+  return {
+    registry,
+    records: counter('records_total', 'What became of the records of the input topic?', 'outcome'),
+    deadLetters: counter('dead_letters_total', 'Which records could not be processed, and why?', 'reason'),
+    batchRecords: histogram(
+      'batch_records',
+      'How many records share one pair of transactions?',
+      [1, 3, 10, 30, 100, 300, 1_000],
+    ),
+    stepSeconds: histogram(
+      'step_seconds',
+      'How long do the Postgres and the Kafka transaction of a batch take?',
+      [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
+      'step',
+    ),
+    transactions: counter(
+      'transactions_total',
+      'How many transactions commit, fail or are refused?',
+      'step',
+      'outcome',
+    ),
+    errors: counter('lane_errors_total', 'How often does a lane have to wait, and where did it fail?', 'step'),
+    fences: counter('fences_total', 'How often does a lane fence, and how does it go on?', 'outcome'),
+    takeovers: counter('takeovers_total', 'How often did a fence find events that a dead owner had not emitted?'),
+    rebalances: counter('rebalances_total', 'How often does the consumer group deal out its lanes anew?'),
+    events: counter('events_total', 'How many events of which kind were emitted?', 'kind'),
+    callbackToEvent: histogram(
+      'callback_to_event_seconds',
+      'How long after a callback reached the gateway is its event committed?',
+      [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+    ),
+    laneNext: gauge('lane_next_offset', 'Where does each lane of this process read on?', 'lane'),
+    laneLag: gauge('lane_lag_records', 'How many records of each lane of this process still wait?', 'lane'),
+    laneLedger: gauge('lane_ledger', 'Below which number are the events of each lane emitted?', 'lane'),
+    unemittedAge: gauge('lane_oldest_unemitted_seconds', 'How old is the oldest event not yet emitted?', 'lane'),
+    lanesHalted: gauge('lanes_halted', 'How many lanes stand still until a person resumes them?', 'reason'),
+    lanesOwned: gauge('lanes_owned', 'How many lanes does this process own?'),
+    sincePoll: gauge('since_poll_seconds', 'How long ago did this process last finish a fetch?'),
+    heldFacts: gauge('held_facts', 'How many facts wait for their order or payment (whole installation)?'),
+    heldOldestAge: gauge('held_facts_oldest_seconds', 'How long has the oldest held fact waited?'),
+    anomaliesOpen: gauge('anomalies_open', 'How many anomalies wait for a person (whole installation)?', 'kind'),
+    anomaliesOldestAge: gauge('anomalies_oldest_seconds', 'How long has the oldest open anomaly waited?'),
+    deadLettersOpen: gauge('dead_letters_open', 'How many dead letters wait for a person (whole installation)?'),
+  }
+}
+export type Metrics = ReturnType<typeof createMetrics>
