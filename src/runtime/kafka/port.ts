@@ -24,18 +24,41 @@ export interface CommittedOffset {
   readonly metadata?: string
 }
 
+/** `count` entries of the kind are acknowledged. */
+export type OnCommitStep = (step: 'messages' | 'offset', count: number) => void | Promise<void>
+
 /**
  * The lane's transactional producer. One object is one incarnation: after any error it is dead, its outcome unknown,
- * and the lane must fence with a new one (DESIGN 3.2).
+ * and the lane must fence with a new one.
  */
 export interface LaneProducer {
   /**
    * One Kafka transaction: the messages, one partition per produce call (≤ 700 KB each), one call after another, each
-   * acknowledgement checked; then the offsets in the order given; then commit.
-   * @throws anything: the outcome is unknown and this object is dead.
+   * acknowledgement checked; then the offsets in the order given; then commit. Give at least one offset: a transaction
+   * of nothing sends nothing and so proves nothing. Takes 30 s at most.
+   * @throws anything: the outcome is unknown and this object is dead (`isFenced` in `error-type.ts` says whether a newer
+   * producer is the reason). A dead one throws DeadProducer at once.
+   * @param onStep tells of each entry that was acknowledged: the tests of crashes stop there
    */
-  readonly commit: (messages: readonly PartitionMessages[], offsets: readonly CommittedOffset[]) => Promise<void>
+  readonly commit: (
+    messages: readonly PartitionMessages[],
+    offsets: readonly CommittedOffset[],
+    onStep?: OnCommitStep,
+  ) => Promise<void>
   readonly isDead: () => boolean
+  /** Returns at once; connections close in the background. */
+  readonly close: () => Promise<void>
+}
+
+/** The gateway's producer (`plain-producer.ts`): at least once, several calls at a time. */
+export interface PlainProducer {
+  /**
+   * Resolves when exactly this partition's records are on every in-sync replica. At most about 700 KB of messages.
+   * @throws after `deadlineMs` at the latest; the records may still arrive (an ack after the deadline is ignored).
+   */
+  readonly send: (messages: PartitionMessages, deadlineMs: number) => Promise<void>
+  /** From metadata that is refreshed every minute; throws for a topic that the producer was not created for. */
+  readonly partitionCount: (topic: string) => number
   readonly close: () => Promise<void>
 }
 
@@ -50,7 +73,10 @@ export interface OffsetReader {
     topic: string,
     partition: number,
   ) => Promise<{ offset: number; metadata: string } | undefined>
-  /** The log's first offset and the high watermark. */
+  /**
+   * The log's first offset, and the offset after the last record that may be read: the high watermark, unless a
+   * transaction is open (nobody writes transactions to the input).
+   */
   readonly logRange: (topic: string, partition: number) => Promise<{ start: number; end: number }>
 }
 
@@ -66,9 +92,10 @@ export interface InputBatch {
   readonly partition: number
   /** The position that was asked for; records before the first one may have been filtered or compacted away. */
   readonly fetchedOffset: number
-  /** The offset after the last one of the fetch, control records included. */
+  /** The offset after the last one of the batch, control records included. */
   readonly endOffset: number
   readonly highWatermark: number
+  /** Empty when only control or aborted records lie between the two offsets: the position must advance over them. */
   readonly records: readonly InputRecord[]
 }
 
@@ -83,19 +110,34 @@ export interface BatchControl {
   readonly isCurrent: () => boolean
 }
 
+export interface InputHandlers {
+  /** Called synchronously at every group join, before anything is fetched, with all partitions that are ours now. */
+  readonly onAssigned: (partitions: readonly number[]) => void
+  /**
+   * One batch at a time per partition, different partitions side by side, at most `maxRecords` records. What is not
+   * resolved is fetched again. Pause instead of throwing: an error here is a surprise and goes to `onCrash`.
+   */
+  readonly onBatch: (batch: InputBatch, control: BatchControl) => Promise<void>
+  /**
+   * The broker has no record at the position asked for (trimmed or truncated log). The partition is paused and nothing
+   * is reset: fence, then halt the lane, or `seek` and `resume`.
+   */
+  readonly onOutOfRange: (partition: number) => void
+  /** The consumer died and will not come back: end the process. */
+  readonly onCrash: (error: Error) => void
+}
+
 export interface InputConsumer {
   /**
-   * Joins the group and hands batches over, one at a time per partition; heartbeats go on meanwhile. `onAssigned` is
-   * called synchronously at every group join with the partitions that are ours.
+   * Joins the group and hands batches over; heartbeats go on meanwhile. Waits for Kafka when it is away.
+   * @throws what waiting cannot mend: wrong credentials, no permission.
    */
-  readonly run: (handlers: {
-    readonly onAssigned: (partitions: readonly number[]) => void
-    readonly onBatch: (batch: InputBatch, control: BatchControl) => Promise<void>
-    /** The consumer died and will not come back: end the process. */
-    readonly onCrash: (error: Error) => void
-  }) => Promise<void>
+  readonly run: (handlers: InputHandlers) => Promise<void>
+  /** Until `resume`, also across rebalances; may be called in `onAssigned`. */
   readonly pause: (partition: number) => void
   readonly resume: (partition: number) => void
+  /** The next fetch of a partition that is ours starts here; ignored for others. */
+  readonly seek: (partition: number, offset: number) => void
   /** Milliseconds since the last finished poll, by the monotonic clock; for liveness. */
   readonly sincePollMs: () => number
   readonly stop: () => Promise<void>

@@ -1,0 +1,33 @@
+import type { Log } from '../log.ts'
+import { createAdminSession } from './admin-session.ts'
+import type { KafkaSettings } from './connection.ts'
+import type { OffsetReader } from './port.ts'
+
+/** @throws when no broker can be reached within about 20 s. */
+export async function createOffsetReader(
+  settings: KafkaSettings,
+  log: Log,
+): Promise<OffsetReader & { readonly close: () => Promise<void> }> {
+  const session = createAdminSession(settings, 'paidonce-offsets', log)
+  await session.run('Connecting to Kafka', () => Promise.resolve())
+  return {
+    committed: async (group, topic, partition) => {
+      const topics = await session.run(`Reading the offsets of ${group}`, (admin) =>
+        admin.fetchOffsets({ groupId: group, topics: [topic] }),
+      )
+      const found = topics
+        .find((entry) => entry.topic === topic)
+        ?.partitions.find((entry) => entry.partition === partition)
+      if (found === undefined) throw new Error(`Kafka knows no partition ${topic}-${partition}`)
+      // -1 is the broker's "no offset".
+      return Number(found.offset) < 0 ? undefined : { offset: Number(found.offset), metadata: found.metadata ?? '' }
+    },
+    logRange: async (topic, partition) => {
+      const ranges = await session.run(`Reading the range of ${topic}`, (admin) => admin.fetchTopicOffsets(topic))
+      const found = ranges.find((entry) => entry.partition === partition)
+      if (found === undefined) throw new Error(`Kafka knows no partition ${topic}-${partition}`)
+      return { start: Number(found.low), end: Number(found.high) }
+    },
+    close: session.close,
+  }
+}
