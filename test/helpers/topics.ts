@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { Kafka, logLevel, type Admin } from 'kafkajs'
+import { createTopicAdmin, type TopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
+import { createLog } from '../../src/runtime/log.ts'
 import { registerSchemas } from '../../src/schemas/register.ts'
 import { inputGroup, ledgerGroup, RETENTION_MS, TOPICS, type TopicName } from '../../src/schemas/topics.ts'
 import { stackEnv } from './stack.ts'
@@ -26,37 +27,32 @@ export async function createTopics(
   const prefix = `${appId}.`
   const name = (topic: TopicName) => `${prefix}${topic}`
   const created = withAdmin(brokers, (admin) =>
-    admin.createTopics({
-      waitForLeaders: true,
-      topics: TOPICS.map((topic) => ({
+    admin.ensureTopics(
+      TOPICS.map((topic) => ({
         topic: name(topic),
-        numPartitions: partitions,
+        partitions,
         replicationFactor: replicas,
-        configEntries: [
-          { name: 'retention.ms', value: String(RETENTION_MS[topic]) },
-          { name: 'cleanup.policy', value: 'delete' },
-        ],
+        minInsyncReplicas: 1,
+        retentionMs: RETENTION_MS[topic],
       })),
-    }),
+    ),
   )
   await Promise.all([created, registerSchemas(registryUrl, prefix)])
   return {
     ...{ prefix, appId, partitions, name },
     drop: () =>
       withAdmin(brokers, async (admin) => {
-        await admin.deleteTopics({ topics: TOPICS.map(name), timeout: 10_000 }).catch(() => undefined)
+        await admin.deleteTopics(TOPICS.map(name)).catch(() => undefined)
         await admin.deleteGroups([inputGroup(appId), ledgerGroup(appId)]).catch(() => undefined)
       }),
   }
 }
 
-async function withAdmin<T>(brokers: string, work: (admin: Admin) => Promise<T>): Promise<T> {
-  const kafka = new Kafka({ clientId: 'test', brokers: brokers.split(','), logLevel: logLevel.NOTHING })
-  const admin = kafka.admin({ retry: { initialRetryTime: 50, retries: 10 } })
-  await admin.connect()
+async function withAdmin<T>(brokers: string, work: (admin: TopicAdmin) => Promise<T>): Promise<T> {
+  const admin = createTopicAdmin({ brokers: brokers.split(','), ssl: false }, createLog('test', 'silent'))
   try {
     return await work(admin)
   } finally {
-    await admin.disconnect().catch(() => undefined)
+    await admin.close()
   }
 }

@@ -63,6 +63,6 @@ function isFinal(error: unknown): boolean {
   const type = kafkaErrorType(error) ?? ''
   return (
     /AUTHORIZATION_FAILED$|^INVALID_|^TOPIC_ALREADY_EXISTS$|^POLICY_VIOLATION$/.test(type) ||
-    (error instanceof Error && /SASLAuthentication|AggregateError/.test(error.name))
+    (error instanceof Error && /SASLAuthentication|AggregateError|DeleteGroupsError/.test(error.name))
   )
 }
