@@ -3,11 +3,6 @@ import { cloudEventHeaders, continueTrace } from '../schemas/headers.ts'
 import { ANOMALY_TOPIC, DEAD_LETTER_TOPIC } from '../schemas/topics.ts'
 import type { EventRow } from '../store/event-row.ts'
 
-/** Kafka's default limit of a produce request is 1 MiB; each call stays well below it. */
-export const CALL_BYTES_MAX = 700_000
-/** Of a record in a batch: lengths, offset and timestamp deltas, the headers' names and lengths. */
-const RECORD_OVERHEAD_BYTES = 130
-
 export interface PlanOptions {
   readonly lane: number
   readonly topicPrefix: string
@@ -30,36 +25,22 @@ export function assertDense(rows: readonly EventRow[], ledger: number): void {
 
 /**
  * Turns a lane's rows into messages: per topic in order, to the partition with the lane's index, so that each output
- * partition has one writer; cut so that no produce call is too large.
+ * partition has one writer. The producer cuts them so that no call is too large.
  */
 export function planEmission(rows: readonly EventRow[], options: PlanOptions): PartitionMessages[] {
-  const byTopic = new Map<string, OutgoingMessage[][]>()
-  const sizes = new Map<string, number>()
+  const byTopic = new Map<string, OutgoingMessage[]>()
   for (const row of rows) {
     const message = messageOf(row, options)
-    const bytes = bytesOf(message)
-    let calls = byTopic.get(row.topic)
-    if (calls === undefined) byTopic.set(row.topic, (calls = []))
-    const size = sizes.get(row.topic) ?? 0
-    const last = calls.at(-1)
-    if (last !== undefined && size + bytes <= CALL_BYTES_MAX) {
-      last.push(message)
-      sizes.set(row.topic, size + bytes)
-    } else {
-      calls.push([message])
-      sizes.set(row.topic, bytes)
-    }
+    const messages = byTopic.get(row.topic)
+    if (messages === undefined) byTopic.set(row.topic, [message])
+    else messages.push(message)
   }
-  return [...byTopic].flatMap(([topic, calls]) =>
-    calls.map((messages) => ({ topic: options.topicPrefix + topic, partition: options.lane, messages })),
-  )
+  return [...byTopic].map(([topic, messages]) => ({
+    topic: options.topicPrefix + topic,
+    partition: options.lane,
+    messages,
+  }))
 }
-
-const bytesOf = ({ key, value, headers = {} }: OutgoingMessage) =>
-  Object.values(headers).reduce(
-    (sum, text) => sum + text.length * 3,
-    RECORD_OVERHEAD_BYTES + (key?.length ?? 0) * 3 + value.length,
-  )
 
 function messageOf(row: EventRow, { lane, source, encode }: PlanOptions): OutgoingMessage {
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assertDense, BrokenSequence, CALL_BYTES_MAX, planEmission } from '../../src/processor/emission-plan.ts'
+import { assertDense, BrokenSequence, planEmission } from '../../src/processor/emission-plan.ts'
 import type { EventRow } from '../../src/store/event-row.ts'
 
 const row = (laneSeq: number, topic = 'fulfillment.shipment.v1', over: Partial<EventRow> = {}): EventRow => ({
@@ -23,59 +23,31 @@ const row = (laneSeq: number, topic = 'fulfillment.shipment.v1', over: Partial<E
   payload: null,
   ...over,
 })
-/** The value is the row's number, padded to a size. */
-const options = (size: (laneSeq: number) => number = () => 10) => ({
+/** The value is the row's number. */
+const options = {
   lane: 3,
   topicPrefix: 'x.',
   source: '/paidonce/app',
-  encode: (_: string, value: object) => {
-    const { laneSeq } = value as { laneSeq: number }
-    return Buffer.alloc(Math.max(size(laneSeq), 8), String(laneSeq).padEnd(8))
-  },
-})
-const numberOf = (message: { value: Buffer }) => Number(message.value.toString('latin1', 0, 8))
+  encode: (_: string, value: object) => Buffer.from(String((value as { laneSeq: number }).laneSeq)),
+}
 
-test('every row goes once, in order within its topic, to the partition of the lane, in calls below the limit', () =>
+test('every row goes once, in order within its topic, to the partition of the lane', () =>
   fc.assert(
-    fc.property(
-      fc.array(fc.record({ topic: fc.constantFrom('a', 'b', 'c'), size: fc.integer({ min: 8, max: 300_000 }) }), {
-        maxLength: 60,
-      }),
-      (given) => {
-        const rows = given.map(({ topic }, index) => row(index, topic))
-        const plan = planEmission(
-          rows,
-          options((laneSeq) => given[laneSeq]?.size ?? 8),
+    fc.property(fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 60 }), (topics) => {
+      const rows = topics.map((topic, index) => row(index, topic))
+      const plan = planEmission(rows, options)
+      expect(plan.map((entry) => entry.partition)).toEqual(plan.map(() => 3))
+      for (const topic of new Set(topics)) {
+        const sent = plan.filter((entry) => entry.topic === `x.${topic}`).flatMap((entry) => entry.messages)
+        expect(sent.map(({ value }) => Number(value.toString()))).toEqual(
+          rows.filter((r) => r.topic === topic).map((r) => r.laneSeq),
         )
-        for (const call of plan) {
-          expect(call.partition).toBe(3)
-          const bytes = call.messages.reduce((sum, message) => sum + message.value.length, 0)
-          expect(bytes).toBeLessThanOrEqual(CALL_BYTES_MAX)
-        }
-        for (const topic of ['a', 'b', 'c']) {
-          const sent = plan.filter((call) => call.topic === `x.${topic}`).flatMap((call) => call.messages.map(numberOf))
-          expect(sent).toEqual(rows.filter((r) => r.topic === topic).map((r) => r.laneSeq))
-        }
-      },
-    ),
-    { numRuns: 50 },
+      }
+    }),
   ))
 
-test('1,000 rows of three topics are three calls', () => {
-  const rows = Array.from({ length: 1_000 }, (_, index) => row(index, `t${index % 3}`))
-  expect(planEmission(rows, options()).map((call) => call.messages.length)).toEqual([334, 333, 333])
-})
-
-test('a row that is larger than a call goes alone', () => {
-  const plan = planEmission(
-    [row(0), row(1), row(2)],
-    options((laneSeq) => (laneSeq === 1 ? 800_000 : 8)),
-  )
-  expect(plan.map((call) => call.messages.map(numberOf))).toEqual([[0], [1], [2]])
-})
-
 test('headers are those of CloudEvents, in the trace that the row kept', () => {
-  const [call] = planEmission([row(7)], options())
+  const [call] = planEmission([row(7)], options)
   expect(call?.messages[0]).toMatchObject({
     key: 'T1',
     headers: {
@@ -97,7 +69,7 @@ test.each([
 ])('the value of %s has the fields of its schema', (topic, fields) => {
   let value: object = {}
   planEmission([row(7, topic)], {
-    ...options(),
+    ...options,
     encode: (_, given) => {
       value = given
       return Buffer.alloc(8)
