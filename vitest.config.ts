@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config'
 
-/** A file's name says what it needs: `x.test.ts` nothing, `x.int.test.ts` the local stack, `faults/` kills things. */
+/**
+ * A file's name says what it needs: `x.test.ts` nothing, `x.int.test.ts` the local stack, `faults/` kills things, and
+ * each file of `deploy/` a program of its own (dev/suites.ts).
+ */
 export default defineConfig({
   test: {
     projects: [
@@ -8,7 +11,7 @@ export default defineConfig({
         test: {
           name: 'pure',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.int.test.ts', 'test/faults/**'],
+          exclude: ['test/**/*.int.test.ts', 'test/faults/**', 'test/deploy/**'],
           testTimeout: 30_000,
         },
       },
@@ -16,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'stack',
           include: ['test/**/*.int.test.ts'],
-          exclude: ['test/faults/**'],
+          exclude: ['test/faults/**', 'test/deploy/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           maxWorkers: 2,
@@ -31,6 +34,9 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      ...['image', 'compose', 'dashboard'].map((name) => ({
+        test: { name, include: [`test/deploy/${name}.test.ts`], testTimeout: 300_000, hookTimeout: 120_000 },
+      })),
     ],
   },
 })

@@ -1,0 +1,21 @@
+import { COMPOSE, GO, JAVA, MAVEN, PROMETHEUS, type Prerequisite } from './parts/prerequisites.ts'
+
+/** A vitest project of the same name, and what it needs that npm does not bring. */
+export interface Suite {
+  readonly name: string
+  readonly about: string
+  readonly stack: boolean
+  readonly needs: readonly Prerequisite[]
+}
+
+const STACK = [JAVA, MAVEN, GO]
+
+/** In the order in which they run: the quick ones first. */
+export const SUITES: readonly Suite[] = [
+  { name: 'pure', about: 'no services', stack: false, needs: [] },
+  { name: 'image', about: "the Dockerfile's steps in a clean folder", stack: false, needs: [] },
+  { name: 'compose', about: 'docker-compose.yml', stack: false, needs: [COMPOSE] },
+  { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: STACK },
+  { name: 'dashboard', about: 'its queries against a running system', stack: true, needs: [...STACK, PROMETHEUS] },
+  { name: 'faults', about: 'kills, freezes, restarts', stack: true, needs: STACK },
+]
