@@ -1,5 +1,13 @@
 const DEPTH_MAX = 20
 
+const QUOTE = 34
+const COMMA = 44
+const BACKSLASH = 92
+const OPEN_ARRAY = 91
+const CLOSE_ARRAY = 93
+const OPEN_OBJECT = 123
+const CLOSE_OBJECT = 125
+
 /**
  * Parses JSON, refusing what `JSON.parse` lets pass though two readers could disagree about it: the same key twice in
  * one object (it keeps the last, others the first) and nesting deeper than 20.
@@ -18,13 +26,13 @@ export function parseStrictJson(text: string): { readonly value: unknown } | und
 function isUnambiguous(json: string): boolean {
   /** Keys seen in each open object; null for an open array. */
   const open: (Set<string> | null)[] = []
+  let keys: Set<string> | null = null
   let keyNext = false
   for (let at = 0; at < json.length; at++) {
-    switch (json[at]) {
-      case '"': {
+    switch (json.charCodeAt(at)) {
+      case QUOTE: {
         const end = endOfString(json, at)
-        const keys = open[open.length - 1]
-        if (keyNext && keys) {
+        if (keyNext && keys !== null) {
           const raw = json.slice(at + 1, end)
           const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
           if (keys.has(key)) return false
@@ -34,21 +42,20 @@ function isUnambiguous(json: string): boolean {
         at = end
         break
       }
-      case '{':
-        if (open.push(new Set()) > DEPTH_MAX) return false
-        keyNext = true
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        keyNext = json.charCodeAt(at) === OPEN_OBJECT
+        keys = keyNext ? new Set() : null
+        if (open.push(keys) > DEPTH_MAX) return false
         break
-      case '[':
-        if (open.push(null) > DEPTH_MAX) return false
-        keyNext = false
-        break
-      case '}':
-      case ']':
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
         open.pop()
+        keys = open[open.length - 1] ?? null
         keyNext = false
         break
-      case ',':
-        keyNext = open[open.length - 1] !== null
+      case COMMA:
+        keyNext = keys !== null
         break
       default:
     }
@@ -60,7 +67,7 @@ function isUnambiguous(json: string): boolean {
 function endOfString(json: string, start: number): number {
   for (let end = json.indexOf('"', start + 1); ; end = json.indexOf('"', end + 1)) {
     let backslashes = 0
-    while (json[end - 1 - backslashes] === '\\') backslashes++
+    while (json.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) return end
   }
 }

@@ -11,7 +11,7 @@ export const createAlipay = (config: AlipayConfig): Provider => ({
   signedHeaders: [],
   verify({ rawBody }, now) {
     const form = parseForm(rawBody)
-    if (form === undefined || form.size === 0) return malformed('body')
+    if (form === undefined) return malformed('body')
     return verifySignature(form, config.keys, now) ?? normalize(form, config, now)
   },
 })

@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-import type { Form } from './parse-form.ts'
+import { asciiField, type Form } from './parse-form.ts'
 
 /** `charset` of a notice is what the merchant asked for when ordering; these are the ones that Alipay documents. */
 const CHARSETS: ReadonlyMap<string, TextDecoder> = new Map(
@@ -12,11 +12,12 @@ export type ReadText = (name: string) => string | undefined | null
 
 /** A reader of a verified form's fields; undefined if its charset is none that Alipay documents. */
 export function textReader(form: Form): ReadText | undefined {
-  const decoder = CHARSETS.get(form.get('charset')?.toString('latin1').toLowerCase() ?? 'utf-8')
+  const decoder = CHARSETS.get(asciiField(form, 'charset')?.toLowerCase() ?? 'utf-8')
   if (decoder === undefined) return undefined
   return (name) => {
-    const bytes = form.get(name)
-    if (bytes === undefined || bytes.length === 0) return undefined
+    const span = form.spans.get(name)
+    if (span === undefined || span.start === span.end) return undefined
+    const bytes = form.bytes.subarray(span.start, span.end)
     if (isAscii(bytes)) return bytes.toString('latin1')
     try {
       return decoder.decode(bytes)

@@ -1,53 +1,63 @@
 const AMPERSAND = 38
 const PERCENT = 37
 const PLUS = 43
-const EQUALS = 61
 const SPACE = 32
 /** Alipay sends about 30 fields; the body itself is bounded by whoever reads it. */
 const FIELDS_MAX = 200
+const NAME = /^[a-zA-Z0-9_.-]{1,64}$/
 
-/** The fields of a form, decoded exactly once and still in the charset in which they were signed. */
-export type Form = ReadonlyMap<string, Buffer>
+/** Value of a hexadecimal digit; -1 for anything else, which keeps its sign through shift and or. */
+const HEX = Int8Array.from({ length: 256 }, (_, code) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase()),
+)
+
+/** A form decoded exactly once, its values still in the charset in which they were signed. */
+export interface Form {
+  readonly bytes: Buffer
+  /** Where a field's value lies in `bytes`: a view for each would cost more than the decoding. */
+  readonly spans: ReadonlyMap<string, Span>
+}
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
 
 /**
  * Splits first and decodes each part then, byte by byte, so that `%3D%3D` stays the padding of `sign`, a `+` in a
  * subject stays one, and GBK survives. No framework's parser is used: Alipay's own content type,
  * `application/x-www-form-urlencoded; text/html; charset=UTF-8`, is not one that they accept.
- * @returns undefined for a field that comes twice, a broken `%`, a name that is not ASCII, or too many fields
+ * @returns undefined for a field that comes twice, a broken `%`, another name than Alipay's are, too many fields, or none
  * @see https://github.com/expressjs/body-parser/issues/137
  */
 export function parseForm(body: Buffer): Form | undefined {
-  const form = new Map<string, Buffer>()
-  const decoded = Buffer.allocUnsafe(body.length)
-  let to = 0
-  for (let from = 0; from < body.length; from++) {
-    const start = to
-    let equals = -1
-    for (; from < body.length; from++) {
-      const byte = body[from] ?? 0
+  const text = body.toString('latin1')
+  const size = body.length
+  const spans = new Map<string, Span>()
+  const bytes = Buffer.allocUnsafe(size)
+  let end = 0
+  for (let at = 0; at < size; at++) {
+    const equals = text.indexOf('=', at)
+    const name = text.slice(at, equals)
+    if (equals === -1 || !NAME.test(name) || spans.has(name) || spans.size === FIELDS_MAX) return undefined
+    const start = end
+    for (at = equals + 1; at < size; at++) {
+      const byte = body[at] ?? 0
       if (byte === AMPERSAND) break
-      if (byte === EQUALS && equals === -1) equals = to
       if (byte === PERCENT) {
-        const value = (hex(body[from + 1]) << 4) | hex(body[from + 2])
+        if (at + 2 >= size) return undefined
+        const value = ((HEX[body[at + 1] ?? 0] ?? -1) << 4) | (HEX[body[at + 2] ?? 0] ?? -1)
         if (value < 0) return undefined
-        decoded[to++] = value
-        from += 2
-      } else decoded[to++] = byte === PLUS ? SPACE : byte
+        bytes[end++] = value
+        at += 2
+      } else bytes[end++] = byte === PLUS ? SPACE : byte
     }
-    if (to === start) continue
-    if (equals === -1) return undefined
-    const name = decoded.toString('latin1', start, equals)
-    if (!NAME.test(name) || form.has(name) || form.size === FIELDS_MAX) return undefined
-    form.set(name, decoded.subarray(equals + 1, to))
+    spans.set(name, { start, end })
   }
-  return form
+  return spans.size === 0 ? undefined : { bytes, spans }
 }
 
-const NAME = /^[a-zA-Z0-9_.-]{1,64}$/
-
-/** Value of a hexadecimal digit; -1 for anything else, which keeps its sign through shift and or. */
-function hex(byte = 0): number {
-  if (byte >= 48 && byte <= 57) return byte - 48
-  const letter = byte | 32
-  return letter >= 97 && letter <= 102 ? letter - 87 : -1
+/** A field in ASCII, as `sign` and `charset` are; undefined if it is absent. */
+export function asciiField({ bytes, spans }: Form, name: string): string | undefined {
+  const span = spans.get(name)
+  return span && bytes.toString('latin1', span.start, span.end)
 }

@@ -1,25 +1,27 @@
 import { sign, type KeyObject } from 'node:crypto'
-import { signedContent } from './verify.ts'
+import { parseForm } from './parse-form.ts'
+import { signedContent, signedNames } from './signed-content.ts'
 
-/** A value in the notice's charset; text is UTF-8. Null leaves the field out. */
-export type Fields = Readonly<Record<string, string | Buffer | null>>
+/** Values in the notice's charset; text is UTF-8. */
+export type NoticeFields = Readonly<Record<string, string | Buffer>>
 
-/** Signs a notice as Alipay does, and puts it into the form that Alipay posts. `sign` given wins over the true one. */
-export function signNotice(fields: Fields, privateKey: KeyObject) {
-  const form = new Map<string, Buffer>()
-  for (const [name, value] of Object.entries(fields)) if (value !== null) form.set(name, Buffer.from(value))
-  const names = [...form.keys()].filter((name) => name !== 'sign' && name !== 'sign_type').sort()
-  const signature = sign('RSA-SHA256', signedContent(form, names), privateKey).toString('base64')
-  if (!form.has('sign')) form.set('sign', Buffer.from(signature))
+/** Signs a notice as Alipay does, and posts it under the content type that Alipay really sends. */
+export function signNotice(fields: NoticeFields, privateKey: KeyObject) {
+  const unsigned = encodeForm(fields)
+  const form = parseForm(Buffer.from(unsigned))
+  if (form === undefined) throw new Error('a notice needs fields with ASCII names')
+  const signature = sign('RSA-SHA256', signedContent(form, signedNames(form)), privateKey).toString('base64')
   return {
     headers: { 'content-type': 'application/x-www-form-urlencoded; text/html; charset=UTF-8' },
-    rawBody: encodeForm(form),
+    rawBody: Buffer.from(`${unsigned}&${encodeForm({ sign: signature })}`),
   }
 }
 
 /** Percent-encodes the bytes of each value, whatever their charset. */
-export const encodeForm = (form: ReadonlyMap<string, Buffer>) =>
-  Buffer.from([...form].map(([name, value]) => `${name}=${encode(value)}`).join('&'))
+export const encodeForm = (fields: NoticeFields): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name}=${encode(Buffer.from(value))}`)
+    .join('&')
 
 const encode = (value: Buffer) =>
   value
