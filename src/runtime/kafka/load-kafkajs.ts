@@ -1,5 +1,5 @@
 import type * as Kafkajs from 'kafkajs'
-import { internalsOf } from './guards/internals.ts'
+import { internalsOf, type Guard } from './guards/internals.ts'
 import { guardAbortedRecords } from './guards/aborted-records.ts'
 import { guardEosManager } from './guards/eos-manager.ts'
 import { guardFilteredBatches } from './guards/filtered-batches.ts'
@@ -9,7 +9,7 @@ import { guardRequestQueueTimer } from './guards/request-queue-timer.ts'
 import { guardSingleConnect } from './guards/single-connect.ts'
 
 const VERSION = '2.2.4'
-const GUARDS = [
+const GUARDS: readonly Guard[] = [
   guardRequestQueueTimer,
   guardSingleConnect,
   guardOffsetReset,

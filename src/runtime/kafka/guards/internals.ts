@@ -9,6 +9,9 @@ export interface Internals {
   readonly replace: (path: string, exports: unknown) => void
 }
 
+/** Changes one thing of a kafkajs that is not used yet. */
+export type Guard = (internals: Internals) => void
+
 /** @param require the CommonJS `require` whose kafkajs is meant; its cache is the one that is written to. */
 export function internalsOf(require: NodeJS.Require): Internals {
   const root = dirname(require.resolve('kafkajs/package.json'))
