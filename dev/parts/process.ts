@@ -49,12 +49,12 @@ const launched = new Set<ProcessId>()
  * From now until `release`, whatever this process launches dies with it, however it ends (SIGKILL apart).
  * Without it launched programs live on, which is what `up` wants once all of them answer.
  */
-export function dieTogether(): { readonly release: () => void } {
+export function dieTogether(options = { signals: true }): { readonly release: () => void } {
   const onExit = () => {
     for (const id of [...launched].flatMap(family)) signal(id, 'SIGKILL')
   }
   const onSignal = () => process.exit(130)
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const signals = options.signals ? (['SIGINT', 'SIGTERM', 'SIGHUP'] as const) : []
   process.on('exit', onExit)
   for (const name of signals) process.on(name, onSignal)
   return {
