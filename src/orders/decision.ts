@@ -61,8 +61,8 @@ export type Item =
 export type Refusal =
   | { readonly reason: 'unknown_order' | 'already_paid' | 'already_refunded' | 'unknown_anomaly' }
   | { readonly reason: 'already_resolved'; readonly resolution: string }
-  | { readonly reason: 'not_for_this_anomaly'; readonly anomaly: AnomalyKind; readonly allowed: readonly Resolution[] }
-  | { readonly reason: 'not_in_this_status' }
+  | { readonly reason: 'not_allowed'; readonly anomaly: AnomalyKind; readonly allowed: readonly Resolution[] }
+  /** Another order of its group is paid. */
   | { readonly reason: 'group_is_paid'; readonly orderId: number }
 
 export type Outcome =
