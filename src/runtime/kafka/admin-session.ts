@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Admin } from 'kafkajs'
 import { describeError, type Log } from '../log.ts'
 import { kafkaFor, type KafkaSettings } from './connection.ts'
 import { withDeadline } from './deadline.ts'
+import { delay } from './delay.ts'
 import { kafkaErrorType } from './error-type.ts'
 
 export interface AdminSession {

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Producer, Transaction } from 'kafkajs'
 import { checkAck } from './check-ack.ts'
 import { withDeadline } from './deadline.ts'
+import { delay } from './delay.ts'
 import type { CommittedOffset, LaneProducer, OnCommitStep, PartitionMessages } from './port.ts'
 import { splitMessages } from './split-messages.ts'
 

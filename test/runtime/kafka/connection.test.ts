@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { kafkaSettings } from '../../../src/runtime/kafka/connection.ts'
+import { BadConfiguration } from '../../../src/runtime/config.ts'
+
+const base = { KAFKA_BROKERS: ['b:9092'], KAFKA_SSL: false }
+
+test('without SASL', () => {
+  expect(kafkaSettings(base)).toEqual({ brokers: ['b:9092'], ssl: false })
+})
+
+test('with SASL over TLS', () => {
+  const sasl = { KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_USERNAME: 'u', KAFKA_SASL_PASSWORD: 'p' } as const
+  expect(kafkaSettings({ ...base, ...sasl, KAFKA_SSL: true })).toEqual({
+    brokers: ['b:9092'],
+    ssl: true,
+    sasl: { mechanism: 'scram-sha-512', username: 'u', password: 'p' },
+  })
+})
+
+test('half of SASL is refused and the missing half named, without the password', () => {
+  const half = { ...base, KAFKA_SASL_PASSWORD: 'hunter2' }
+  expect(() => kafkaSettings(half)).toThrow(BadConfiguration)
+  expect(() => kafkaSettings(half)).toThrow('KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME must be set too')
+  expect(() => kafkaSettings(half)).not.toThrow('hunter2')
+})

@@ -1,0 +1,28 @@
+import { createRequire } from 'node:module'
+import { expect, test } from 'vitest'
+import { Kafka } from '../../../src/runtime/kafka/kafkajs.ts'
+import { loadKafkajs } from '../../../src/runtime/kafka/load-kafkajs.ts'
+import { apartKafkajs } from '../../helpers/stock-kafkajs.ts'
+
+const real = createRequire(import.meta.url)
+const fake = (modules: Record<string, unknown>) =>
+  Object.assign((name: string) => (name in modules ? modules[name] : real(name)) as unknown, {
+    resolve: real.resolve.bind(real),
+    cache: {},
+    main: undefined,
+    extensions: {},
+  }) as unknown as NodeJS.Require
+
+test('another version is refused: the guards reach into its insides', () => {
+  expect(() => loadKafkajs(fake({ 'kafkajs/package.json': { version: '2.2.5' } }))).toThrow('not 2.2.5')
+})
+
+test('kafkajs that was loaded by somebody else first is refused', () => {
+  const require = fake({})
+  require.cache[real.resolve('kafkajs')] = { exports: apartKafkajs().kafkajs } as NodeJS.Module
+  expect(() => loadKafkajs(require)).toThrow('loaded without its guards')
+})
+
+test('loading it again gives the same one', () => {
+  expect(loadKafkajs(real).Kafka).toBe(Kafka)
+})
