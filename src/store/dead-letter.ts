@@ -14,6 +14,13 @@ export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 /** A verified message of a kind that is not mapped is nobody's mistake and says nothing about a flood. */
 export const countsAsFlood = (reason: DeadLetterReason) => reason !== 'unsupported'
 
+/** More than this many dead letters in the last 1,000 records: something is wrong with us, not with them. */
+export const FLOOD_MAX = 20
+/** In offsets. */
+export const FLOOD_WINDOW = 1_000
+/** No more are remembered than it takes to see a flood. */
+export const FLOOD_OFFSETS_MAX = 2 * FLOOD_MAX
+
 export interface DeadLetter {
   readonly offset: number
   readonly key: Buffer | null

@@ -1,4 +1,4 @@
--- The tables of DESIGN section 5. Enums, so that a person who reads the tables needs no legend; four bytes each.
+-- All tables. Enums, so that a person who reads the tables needs no legend; four bytes each.
 create type order_status as enum ('awaited', 'pending', 'paid', 'shipped', 'closed', 'refunded');
 create type fact_kind as enum ('payment_succeeded', 'payment_failed', 'refund_succeeded', 'refund_failed', 'disputed',
   'provider_closed', 'shipment_completed', 'fulfillment_failed', 'goods_returned');
@@ -24,6 +24,7 @@ create table orders (
   version int not null default 0,
   held_count int not null default 0,
   waiting_count int not null default 0, -- events kept back by a brake
+  has_payload boolean not null default false, -- so that a batch without payloads looks for none
   sequence int not null default 0,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -50,6 +51,7 @@ create table facts (
   recorded_at timestamptz not null default now(),
   primary key (order_id, event_type, provider_ref) -- the dedupe; kept as long as the order
 );
+create index facts_held on facts (recorded_at) where outcome = 'held'; -- the few that wait: how many, how old
 
 -- What arrived, for people. No unique key: applied_offset moves in the same transaction (-85 B of WAL per callback).
 create table deliveries (
@@ -57,8 +59,8 @@ create table deliveries (
   kafka_offset bigint not null,
   day date not null, -- of the record's Kafka timestamp: the same whenever its batch runs again
   order_id bigint,
-  provider text not null,
-  source text not null,
+  provider text, -- null with what could not be decoded
+  source text,
   event_type fact_kind,
   provider_ref text,
   outcome delivery_outcome not null,
@@ -99,6 +101,7 @@ create table lanes (
   start_offset bigint not null, -- where it began: a lane is fresh while next_seq = 0 and applied_offset is still this
   next_seq bigint not null default 0,
   applied_offset bigint not null,
+  previous_offset bigint not null default 0, -- applied_offset before the last transaction: records below it are deliveries already
   settled_seq bigint not null default 0, -- below a confirmed ledger
   brake_version bigint not null default 0,
   fences bigint not null default 0,
@@ -134,7 +137,7 @@ create table timers (
   attempts int not null default 0,
   unique (order_id, kind, ref)
 );
-create index timers_due on timers (lane, due_at);
+create index timers_due on timers (lane, kind, due_at);
 
 create table commands (
   id bigint generated always as identity primary key,

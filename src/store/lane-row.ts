@@ -1,0 +1,96 @@
+import type { Queryable } from '../runtime/postgres.ts'
+import { int, ms } from './statement.ts'
+
+/** One lane as Postgres has it. */
+export interface LaneRow {
+  readonly topic: string
+  readonly lane: number
+  /** Where it began: a lane is fresh while `nextSeq` is 0 and `appliedOffset` is still this. */
+  readonly startOffset: number
+  readonly nextSeq: number
+  readonly appliedOffset: number
+  readonly settledSeq: number
+  readonly brakeVersion: number
+  readonly fences: number
+  readonly halted: { readonly reason: string; readonly detail: string; readonly atMs: number } | undefined
+  readonly deadLetterOffsets: readonly number[]
+  readonly updatedAtMs: number
+}
+
+interface Row {
+  topic: string
+  lane: number
+  start_offset: string
+  next_seq: string
+  applied_offset: string
+  settled_seq: string
+  brake_version: string
+  fences: string
+  halted_reason: string | null
+  halted_detail: string | null
+  halted_at_ms: string | null
+  dead_letter_offsets: string[]
+  updated_at_ms: string
+}
+
+const COLUMNS = `topic, lane, start_offset, next_seq, applied_offset, settled_seq, brake_version, fences, halted_reason,
+  halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, ${ms('updated_at')} as updated_at_ms`
+
+const laneRowOf = (row: Row): LaneRow => ({
+  topic: row.topic,
+  lane: row.lane,
+  startOffset: int(row.start_offset),
+  nextSeq: int(row.next_seq),
+  appliedOffset: int(row.applied_offset),
+  settledSeq: int(row.settled_seq),
+  brakeVersion: int(row.brake_version),
+  fences: int(row.fences),
+  halted:
+    row.halted_reason === null
+      ? undefined
+      : { reason: row.halted_reason, detail: row.halted_detail ?? '', atMs: int(row.halted_at_ms ?? 0) },
+  deadLetterOffsets: row.dead_letter_offsets.map(int),
+  updatedAtMs: int(row.updated_at_ms),
+})
+
+/** @returns undefined: the lane never had an owner. */
+export async function readLane(db: Queryable, topic: string, lane: number): Promise<LaneRow | undefined> {
+  const { rows } = await db.query<Row>(`select ${COLUMNS} from lanes where topic = $1 and lane = $2`, [topic, lane])
+  return rows[0] === undefined ? undefined : laneRowOf(rows[0])
+}
+
+export async function listLanes(db: Queryable, topic?: string): Promise<LaneRow[]> {
+  const { rows } = await db.query<Row>(
+    `select ${COLUMNS} from lanes where $1::text is null or topic = $1 order by topic, lane`,
+    [topic ?? null],
+  )
+  return rows.map(laneRowOf)
+}
+
+/**
+ * Counts a fence and reads the row; the first fence of a lane creates it.
+ * @param startOffset the log's first offset
+ */
+export async function countFence(db: Queryable, topic: string, lane: number, startOffset: number): Promise<LaneRow> {
+  const { rows } = await db.query<Row>(
+    `insert into lanes (topic, lane, start_offset, applied_offset, fences) values ($1, $2, $3, $3, 1)
+     on conflict (topic, lane) do update set fences = lanes.fences + 1, updated_at = now() returning ${COLUMNS}`,
+    [topic, lane, startOffset],
+  )
+  if (rows[0] === undefined) throw new Error(`lane ${topic}/${lane}: an upsert returned no row`)
+  return laneRowOf(rows[0])
+}
+
+/** Stops a lane until a person resumes it. The first reason stays. */
+export async function haltLane(
+  db: Queryable,
+  topic: string,
+  lane: number,
+  why: { readonly reason: string; readonly detail: string },
+): Promise<void> {
+  await db.query(
+    `update lanes set halted_reason = $3, halted_detail = left($4, 2000), halted_at = now(), updated_at = now()
+     where topic = $1 and lane = $2 and halted_reason is null`,
+    [topic, lane, why.reason, why.detail.replaceAll('\0', '\\0')],
+  )
+}

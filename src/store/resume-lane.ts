@@ -1,0 +1,40 @@
+import type pg from 'pg'
+import { transaction } from '../runtime/postgres.ts'
+import { notifyLanes } from './notify.ts'
+
+export type Resumed =
+  | { readonly kind: 'resumed'; readonly reason: string }
+  | { readonly kind: 'not_halted' }
+  | { readonly kind: 'unknown_lane' }
+
+/**
+ * Clears a lane's halt, notes who did it and why, and wakes the owner, which fences and judges anew: it halts again if
+ * the cause stands. The window of the flood is emptied, as a person has looked at those dead letters.
+ */
+export async function resumeLane(
+  pool: pg.Pool,
+  appId: string,
+  { topic, lane, actor, reason }: { topic: string; lane: number; actor: string; reason: string },
+): Promise<Resumed> {
+  return transaction(pool, async (tx) => {
+    const { rows } = await tx.query<{ halted_reason: string | null }>(
+      'select halted_reason from lanes where topic = $1 and lane = $2 for no key update',
+      [topic, lane],
+    )
+    if (rows[0] === undefined) return { kind: 'unknown_lane' }
+    const haltedReason = rows[0].halted_reason
+    if (haltedReason === null) return { kind: 'not_halted' }
+    await tx.query(
+      `update lanes set halted_reason = null, halted_detail = null, halted_at = null, dead_letter_offsets = '{}',
+         updated_at = now() where topic = $1 and lane = $2`,
+      [topic, lane],
+    )
+    await tx.query(`insert into operator_actions (actor, action, target, reason) values ($1, 'lane_resume', $2, $3)`, [
+      actor,
+      { topic, lane, haltedReason },
+      reason,
+    ])
+    await notifyLanes(tx, appId, [lane])
+    return { kind: 'resumed', reason: haltedReason }
+  })
+}
