@@ -1,0 +1,39 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import { describeError, type Log } from '../runtime/log.ts'
+import { NOT_FOUND, prepare, send } from './answer.ts'
+import { createCallbackRoute, type RouteParts } from './callback-route.ts'
+import { discardBody } from './read-body.ts'
+
+const INTERNAL = prepare({ status: 500, contentType: 'text/plain', body: 'internal error\n' })
+
+/** The public application: one route, and nothing that says what it is made of. */
+export function createApp(parts: RouteParts, log: Log): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.post('/callbacks/:provider/:merchant', createCallbackRoute(parts))
+  app.use(notFound)
+  app.use(onError(log))
+  return app
+}
+
+const notFound: RequestHandler = (request, response) => {
+  send(response, NOT_FOUND)
+  discardBody(request)
+}
+
+const onError =
+  (log: Log): ErrorRequestHandler =>
+  (error: unknown, request, response, next) => {
+    if (response.headersSent) {
+      next(error)
+      return
+    }
+    // A path that cannot be decoded is no path of ours.
+    const undecodable = (error as { status?: unknown } | null)?.status === 400
+    if (!undecodable) log.error({ error: describeError(error) }, 'request failed')
+    send(response, undecodable ? NOT_FOUND : INTERNAL)
+    discardBody(request)
+  }

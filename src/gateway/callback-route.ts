@@ -1,0 +1,125 @@
+import type { IncomingMessage } from 'node:http'
+import type { Request, Response } from 'express'
+import type { Merchants } from '../providers/merchants.ts'
+import { PROVIDERS, type ProviderEntry } from '../providers/registry.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { NOT_FOUND, prepare, send, type PreparedAnswer } from './answer.ts'
+import type { GatewayMetrics } from './metrics.ts'
+import { discardBody, readBody } from './read-body.ts'
+import type { Receive, Received, Target } from './receive-callback.ts'
+import type { createRefusalLog } from './refusal-log.ts'
+import { describeRefusal, type Refusal } from './rejection.ts'
+import { headersOf } from './request-headers.ts'
+
+/** Providers give up after 5 s; the rest is for the network. */
+export const ANSWER_MS_MAX = 4_000
+const BODY_BYTES_MAX = 65_536
+export const HEADER_LINES_MAX = 64
+
+export interface RouteParts {
+  readonly merchants: Merchants
+  /** Undefined while Kafka or the registry has not been reached yet. */
+  readonly receive: () => Receive | undefined
+  readonly inFlightMax: number
+  readonly clock: Clock
+  readonly metrics: GatewayMetrics
+  readonly logRefusal: ReturnType<typeof createRefusalLog>
+}
+
+interface Route {
+  readonly entry: ProviderEntry
+  readonly success: PreparedAnswer
+}
+
+/** `POST /callbacks/:provider/:merchant`: from the headers to the answer in the sender's own form. */
+export function createCallbackRoute(parts: RouteParts) {
+  const { merchants, clock, metrics, logRefusal } = parts
+  const routes = new Map<string, Route>()
+  for (const [name, entry] of PROVIDERS) routes.set(name, { entry, success: prepare(entry.answers.success) })
+  let inFlight = 0
+  metrics.inFlight.set(0)
+
+  const answer = (response: Response, route: Route, target: Target, startedMs: number, received: Received): void => {
+    const provider = target.provider
+    let outcome: 'accepted' | 'refused' | 'failed' = 'accepted'
+    let prepared = route.success
+    if (received.kind === 'refused') {
+      outcome = countRefusal(received.refusal, provider, target.merchant)
+      prepared = prepare(route.entry.answers.refusal(received.refusal))
+    } else metrics.callbacks.inc({ provider, outcome })
+    if (!send(response, prepared)) metrics.unheard.inc({ provider, outcome })
+    metrics.answerSeconds.observe({ provider, outcome }, (clock.elapsedMs() - startedMs) / 1_000)
+  }
+
+  const countRefusal = (refusal: Refusal, provider: string, merchant?: string) => {
+    const { reason, outcome } = describeRefusal(refusal)
+    metrics.callbacks.inc({ provider, outcome })
+    metrics.refusals.inc({ provider, reason })
+    logRefusal(refusal, { provider, ...(merchant === undefined ? {} : { merchant }) })
+    return outcome
+  }
+
+  const unknown = (kind: 'unknown_provider' | 'unknown_merchant', provider: string, response: Response): void => {
+    countRefusal({ kind }, provider)
+    send(response, NOT_FOUND)
+  }
+
+  return (request: Request<{ provider: string; merchant: string }>, response: Response): void => {
+    const startedMs = clock.elapsedMs()
+    const { provider, merchant } = request.params
+    const route = routes.get(provider)
+    const bound = route === undefined ? undefined : merchants.find(provider, merchant)
+    if (route === undefined || bound === undefined) {
+      unknown(
+        route === undefined ? 'unknown_provider' : 'unknown_merchant',
+        route === undefined ? 'unknown' : provider,
+        response,
+      )
+      discardBody(request)
+      return
+    }
+    const target: Target = { provider, merchant, source: route.entry.source, bound }
+    const refuse = (refusal: Refusal) => answer(response, route, target, startedMs, { kind: 'refused', refusal })
+    const receive = parts.receive()
+    const early = earlyRefusal(request, receive, inFlight >= parts.inFlightMax)
+    if (early !== undefined || receive === undefined) {
+      refuse(early ?? { kind: 'broker_unavailable' })
+      discardBody(request)
+      return
+    }
+    readBody(request, BODY_BYTES_MAX, (body) => {
+      if (body.kind !== 'complete') {
+        refuse({ kind: body.kind === 'too_large' ? 'too_large' : 'incomplete_body' })
+        return
+      }
+      if (inFlight >= parts.inFlightMax) {
+        refuse({ kind: 'overloaded' })
+        return
+      }
+      metrics.inFlight.set(++inFlight)
+      let finished = false
+      const finish = (received: Received) => {
+        if (finished) return
+        finished = true
+        clearTimeout(timer)
+        metrics.inFlight.set(--inFlight)
+        answer(response, route, target, startedMs, received)
+      }
+      const deadlineAtMs = startedMs + ANSWER_MS_MAX
+      const late: Received = { kind: 'refused', refusal: { kind: 'broker_unavailable' } }
+      const timer = setTimeout(() => finish(late), deadlineAtMs - clock.elapsedMs())
+      const { headers, repeated } = headersOf(request)
+      void receive(target, { headers, repeatedHeaders: repeated, rawBody: body.bytes }, deadlineAtMs).then(finish)
+    })
+  }
+}
+
+/** What can be refused before a byte of the body is read. */
+function earlyRefusal(request: IncomingMessage, receive: Receive | undefined, full: boolean): Refusal | undefined {
+  if (request.rawHeaders.length > HEADER_LINES_MAX * 2) return { kind: 'malformed', field: 'headers' }
+  const encoding = request.headers['content-encoding']
+  // Signatures are over the bytes as sent, and what is never unpacked cannot be a bomb.
+  if (encoding !== undefined && encoding !== 'identity') return { kind: 'malformed', field: 'content-encoding' }
+  if (receive === undefined) return { kind: 'broker_unavailable' }
+  return full ? { kind: 'overloaded' } : undefined
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { COMMON, KAFKA, port, readConfig, REGISTRY } from '../runtime/config.ts'
+
+const count = (min: number, max: number, fallback: number) =>
+  z.coerce.number().int().min(min).max(max).default(fallback)
+
+export const GATEWAY = {
+  ...COMMON,
+  ...KAFKA,
+  ...REGISTRY,
+  PORT: port(8080),
+  /** A directory with one `<merchant>.json` per merchant. */
+  MERCHANTS_DIR: z.string(),
+  /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
+  PUBLISH_INTERVAL_MS: count(0, 200, 10),
+  /** Callbacks read and not yet answered; one more is refused as overload. */
+  IN_FLIGHT_MAX: count(1, 100_000, 4_096),
+  CONNECTIONS_MAX: count(1, 100_000, 10_000),
+  KEEP_ALIVE_MS: count(100, 600_000, 65_000),
+}
+
+export type GatewayConfig = ReturnType<typeof readGatewayConfig>
+export const readGatewayConfig = (env: NodeJS.ProcessEnv) => readConfig(GATEWAY, env)

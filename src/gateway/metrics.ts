@@ -1,0 +1,66 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** The gateway's figures; labels come from fixed sets, never from a request. */
+export function createMetrics(registry = new Registry()) {
+  const delay = monitorEventLoopDelay({ resolution: 20 })
+  delay.enable()
+  const registers = [registry]
+  return {
+    registry,
+    callbacks: new Counter({
+      name: 'paidonce_gateway_callbacks_total',
+      help: 'Callbacks answered: accepted (in Kafka), refused (the sender must change something), failed (we must)',
+      labelNames: ['provider', 'outcome'] as const,
+      registers,
+    }),
+    refusals: new Counter({
+      name: 'paidonce_gateway_refusals_total',
+      help: 'Callbacks not accepted, by reason',
+      labelNames: ['provider', 'reason'] as const,
+      registers,
+    }),
+    unheard: new Counter({
+      name: 'paidonce_gateway_unheard_answers_total',
+      help: 'Answers whose sender had closed the connection before',
+      labelNames: ['provider', 'outcome'] as const,
+      registers,
+    }),
+    broken: new Counter({
+      name: 'paidonce_gateway_broken_requests_total',
+      help: 'Requests that the parser or a time limit ended',
+      labelNames: ['reason'] as const,
+      registers,
+    }),
+    answerSeconds: new Histogram({
+      name: 'paidonce_gateway_answer_seconds',
+      help: 'From the last header of a request to its answer',
+      labelNames: ['provider', 'outcome'] as const,
+      buckets: [0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 4, 5],
+      registers,
+    }),
+    batchRecords: new Histogram({
+      name: 'paidonce_gateway_publish_batch_records',
+      help: 'Records per produce call',
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024],
+      registers,
+    }),
+    inFlight: new Gauge({
+      name: 'paidonce_gateway_in_flight_requests',
+      help: 'Callbacks read and not yet answered',
+      registers,
+    }),
+    eventLoopLag: new Gauge({
+      name: 'paidonce_gateway_event_loop_lag_seconds',
+      help: 'The 99th percentile of the event loop delay since the last scrape',
+      registers,
+      collect() {
+        this.set(delay.count === 0 ? 0 : delay.percentile(99) / 1e9)
+        delay.reset()
+      },
+    }),
+    stop: () => delay.disable(),
+  }
+}
+
+export type GatewayMetrics = ReturnType<typeof createMetrics>

@@ -1,0 +1,120 @@
+import type { CallbackRequest, Provider, VerifiedMessage, Verdict } from '../providers/provider.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { describeError, type Log } from '../runtime/log.ts'
+import type { Callback, Source } from '../schemas/callback.ts'
+import type { Codec } from '../schemas/codec.ts'
+import { continueTrace } from '../schemas/headers.ts'
+import { INPUT_TOPIC } from '../schemas/topics.ts'
+import type { BatchPublisher, Published } from './batch-publisher.ts'
+import type { Refusal } from './rejection.ts'
+import { createTurnBatch } from './turn-batch.ts'
+
+/** Whom a request is addressed to. */
+export interface Target {
+  readonly provider: string
+  readonly merchant: string
+  readonly source: Source
+  readonly bound: Provider
+}
+
+export type Received =
+  /** Every record of the callback is on every in-sync replica. */
+  { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/** Verifies, publishes and answers once; never rejects. `deadlineAtMs` is by `clock.elapsedMs`. */
+export type Receive = (target: Target, request: CallbackRequest, deadlineAtMs: number) => Promise<Received>
+
+interface Job {
+  readonly target: Target
+  readonly request: CallbackRequest
+  readonly deadlineAtMs: number
+  readonly answer: (received: Received | Promise<Received>) => void
+}
+
+const ACCEPTED: Received = { kind: 'accepted' }
+const refused = (refusal: Refusal): Received => ({ kind: 'refused', refusal })
+const UNPUBLISHED = {
+  overloaded: 'overloaded',
+  too_large: 'too_large',
+  expired: 'broker_unavailable',
+  broker: 'broker_unavailable',
+  closed: 'broker_unavailable',
+} as const satisfies Record<(Published & { kind: 'failed' })['reason'], Refusal['kind']>
+
+/**
+ * The way of a callback: verify its raw bytes, publish what they prove, and only then call it accepted. Verifications
+ * of one turn of the event loop run back to back; a sender that has gone meanwhile changes nothing.
+ */
+export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Clock, log: Log): Receive {
+  const verify = ({ target, request }: Job, now: Date): Verdict | undefined => {
+    try {
+      return target.bound.verify(request, now)
+    } catch (error) {
+      log.error({ provider: target.provider, error: describeError(error) }, 'verification threw')
+      return undefined
+    }
+  }
+
+  const publish = async (job: Job, messages: readonly VerifiedMessage[], now: Date): Promise<Received> => {
+    try {
+      const [first, ...others] = messages.map((message) => toRecord(job, message, now, codec))
+      if (first === undefined) return refused({ kind: 'internal' })
+      const published =
+        others.length === 0
+          ? [await publisher.publish(first, job.deadlineAtMs)]
+          : await Promise.all([first, ...others].map((record) => publisher.publish(record, job.deadlineAtMs)))
+      const failure = published.find((one) => one.kind === 'failed')
+      return failure === undefined ? ACCEPTED : refused({ kind: UNPUBLISHED[failure.reason] })
+    } catch (error) {
+      log.error({ provider: job.target.provider, error: describeError(error) }, 'callback not encoded')
+      return refused({ kind: 'internal' })
+    }
+  }
+
+  const enqueue = createTurnBatch<Job>((jobs) => {
+    const now = clock.now()
+    const verdicts = jobs.map((job) => verify(job, now))
+    for (const [index, job] of jobs.entries()) {
+      const verdict = verdicts[index]
+      if (verdict === undefined) job.answer(refused({ kind: 'internal' }))
+      else if (verdict.kind === 'refused') job.answer(refused(verdict.rejection))
+      else job.answer(publish(job, verdict.messages, now))
+    }
+  })
+
+  return (target, request, deadlineAtMs) =>
+    new Promise((answer) => {
+      enqueue({ target, request, deadlineAtMs, answer })
+    })
+}
+
+function toRecord({ target, request }: Job, message: VerifiedMessage, now: Date, codec: Codec) {
+  const { headers, rawBody } = request
+  const callback: Callback = {
+    merchant: target.merchant,
+    outTradeNo: message.outTradeNo,
+    provider: target.provider,
+    source: target.source,
+    messageType: message.messageType,
+    messageId: message.messageId,
+    receivedAtMs: now.getTime(),
+    facts: message.facts,
+    rawBody,
+    rawHeaders: signedHeaders(headers, target.bound.signedHeaders),
+  }
+  return {
+    // Without an order any lane will do: its owner keeps the message as a dead letter.
+    key: message.outTradeNo ?? message.messageId,
+    value: codec.encode(INPUT_TOPIC, callback),
+    headers: { traceparent: continueTrace(headers['traceparent']) },
+  }
+}
+
+function signedHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const name of names) {
+    const value = headers[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}

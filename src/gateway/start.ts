@@ -1,0 +1,92 @@
+import { loadMerchants, type Merchants } from '../providers/merchants.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import { serveHealth } from '../runtime/health.ts'
+import type { Running } from '../runtime/lifecycle.ts'
+import { createLog, describeError, type Log } from '../runtime/log.ts'
+import { createApp } from './app.ts'
+import { ANSWER_MS_MAX } from './callback-route.ts'
+import type { GatewayConfig } from './config.ts'
+import { connectBackend, type Backend, type Connect } from './connect.ts'
+import { createMetrics } from './metrics.ts'
+import { listen } from './public-server.ts'
+import { createRefusalLog } from './refusal-log.ts'
+
+export interface GatewayDeps {
+  readonly log?: Log
+  readonly clock?: Clock
+  readonly merchants?: Merchants
+  readonly connect?: Connect
+  readonly onFatal?: (error: Error) => void
+}
+
+export interface Gateway extends Running {
+  readonly port: number
+  readonly metricsPort: number
+}
+
+/**
+ * Starts a gateway. It listens at once; until Kafka and the registry have been reached it is not ready and answers
+ * every callback in its sender's failure form. Readiness does not follow Kafka later: all gateways share it, and a
+ * load balancer without any would answer worse than they do.
+ * @throws BadConfiguration the merchants' files or the Kafka variables make no sense
+ */
+export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}): Promise<Gateway> {
+  const { clock = systemClock, log = createLog('gateway', config.LOG_LEVEL), connect = connectBackend } = deps
+  const merchants = deps.merchants ?? loadMerchants(config.MERCHANTS_DIR)
+  const onFatal = deps.onFatal ?? endProcess
+  const metrics = createMetrics()
+  const stopping = new AbortController()
+  let backend: Backend | undefined
+
+  const app = createApp(
+    {
+      ...{ merchants, clock, metrics },
+      receive: () => backend?.receive,
+      inFlightMax: config.IN_FLIGHT_MAX,
+      logRefusal: createRefusalLog(log, clock.elapsedMs),
+    },
+    log,
+  )
+  const server = await listen(app, config.PORT, {
+    connectionsMax: config.CONNECTIONS_MAX,
+    keepAliveMs: config.KEEP_ALIVE_MS,
+    onBroken: (reason) => metrics.broken.inc({ reason }),
+  })
+  const ready = () => {
+    if (stopping.signal.aborted) return 'stopping'
+    return backend === undefined ? 'Kafka or the schema registry has not been reached yet' : true
+  }
+  const health = await serveHealth(metrics.registry, { alive: () => true, ready }, config.METRICS_PORT)
+  log.info({ port: server.port, metricsPort: health.port, merchants: merchants.names.length }, 'gateway listens')
+
+  const connected = connect(config, { log, clock, metrics, onFatal, signal: stopping.signal }).then(
+    (reached) => {
+      backend = reached
+      log.info('gateway is ready')
+    },
+    (error: unknown) => {
+      if (stopping.signal.aborted) return
+      log.error({ error: describeError(error) }, 'gateway cannot start')
+      onFatal(error instanceof Error ? error : new Error(String(error)))
+    },
+  )
+
+  const stop = async () => {
+    stopping.abort()
+    await server.close(ANSWER_MS_MAX + 1_000)
+    await connected
+    await backend?.close()
+    await health.close()
+    metrics.stop()
+    log.info('gateway stopped')
+  }
+  let stopped: Promise<void> | undefined
+  return { port: server.port, metricsPort: health.port, stop: () => (stopped ??= stop()) }
+}
+
+/** Outside of any promise, so that it reaches the process's last handler, which prints it and exits. */
+function endProcess(error: Error): void {
+  setImmediate(() => {
+    throw error
+  })
+}
