@@ -42,6 +42,8 @@ public class Topics {
   public static void main(String[] args) throws Exception {
     Properties settings = new Properties();
     settings.put("bootstrap.servers", args[1]);
+    // A frozen broker still accepts connections: the default of 30 s is a long wait before another one is asked.
+    settings.put("request.timeout.ms", "4000");
     switch (args[0]) {
       case "read" -> read(settings, args[2].split(","), args[3], Long.parseLong(args[4]), Long.parseLong(args[5]));
       case "write" -> write(settings);

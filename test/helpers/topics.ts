@@ -32,7 +32,7 @@ export async function createTopics(
         topic: name(topic),
         partitions,
         replicationFactor: replicas,
-        minInsyncReplicas: 1,
+        minInsyncReplicas: Math.min(replicas, 2),
         retentionMs: RETENTION_MS[topic],
       })),
     ),
