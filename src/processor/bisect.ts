@@ -10,7 +10,7 @@ export type PartOutcome =
   /** The part was rolled back because of one record's data. */
   | { readonly kind: 'guilty'; readonly detail: string }
   /** Stop here; what was done so far is a prefix and stays done. */
-  | { readonly kind: 'stopped' }
+  | { readonly kind: 'stopped'; readonly why: 'interrupted' | 'flooded' }
 
 /**
  * Runs a batch; when a record's own data makes it fail, finds that record and lets the others through. Left to right,

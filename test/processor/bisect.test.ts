@@ -64,8 +64,11 @@ test('stopping in the middle leaves the rest alone', async () => {
   let runs = 0
   const run = (): Promise<PartOutcome> => {
     runs++
-    return Promise.resolve(runs === 1 ? { kind: 'guilty', detail: 'bad' } : { kind: 'stopped' })
+    return Promise.resolve(runs === 1 ? { kind: 'guilty', detail: 'bad' } : { kind: 'stopped', why: 'interrupted' })
   }
-  expect(await runInParts(batchOf([false, true, false, false]), run, bury)).toEqual({ kind: 'stopped' })
+  expect(await runInParts(batchOf([false, true, false, false]), run, bury)).toEqual({
+    kind: 'stopped',
+    why: 'interrupted',
+  })
   expect(runs).toBe(2)
 })

@@ -1,0 +1,55 @@
+import type { OnCommitStep } from '../runtime/kafka/port.ts'
+import { inputGroup, ledgerGroup } from '../schemas/topics.ts'
+import type { EventRow } from '../store/event-row.ts'
+import type { Reach } from './crash-points.ts'
+import { assertDense, planEmission, type PlanOptions } from './emission-plan.ts'
+import type { Incarnation } from './incarnation.ts'
+import { markOf } from './judge-fence.ts'
+import type { Position } from './lane-types.ts'
+
+export interface EmitOptions extends Omit<PlanOptions, 'lane'> {
+  readonly appId: string
+  readonly reach: Reach
+}
+
+/** The Kafka transaction failed: its outcome is unknown, the incarnation is dead, a fence will tell. */
+export class EmissionFailed extends Error {
+  override readonly name = 'EmissionFailed'
+}
+
+/** Input offset and ledger as they are committed together, the ledger with its mark. */
+export const offsetsOf = (appId: string, { topic, lane }: Position, next: number, ledger: number) => [
+  { group: inputGroup(appId), topic, partition: lane, offset: next },
+  { group: ledgerGroup(appId), topic, partition: lane, offset: ledger, metadata: markOf(ledger) },
+]
+
+/**
+ * Step 2: one Kafka transaction of all rows from the ledger on, the input offset and the new ledger.
+ * @param rows every row with lane_seq >= ledger, whoever inserted it
+ * @returns the new ledger
+ * @throws BrokenSequence nothing was sent; EmissionFailed
+ */
+export async function emit(
+  { producer, position }: Incarnation,
+  rows: readonly EventRow[],
+  next: number,
+  options: EmitOptions,
+): Promise<number> {
+  const { appId, reach } = options
+  assertDense(rows, position.ledger)
+  const messages = planEmission(rows, { ...options, lane: position.lane })
+  const ledger = position.ledger + rows.length
+  const onStep: OnCommitStep = async (step, count) => {
+    if (step === 'offset') return reach(count === 1 ? 'emit_after_group_offset' : 'emit_after_ledger')
+    if (count === 1) await reach('emit_after_first_send')
+    if (count === messages.length) await reach('emit_after_sends')
+  }
+  await reach('emit_before_transaction')
+  try {
+    await producer.commit(messages, offsetsOf(appId, position, next, ledger), onStep)
+  } catch (error) {
+    throw new EmissionFailed(error instanceof Error ? error.message : String(error), { cause: error })
+  }
+  await reach('emit_after_kafka_commit')
+  return ledger
+}

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
+import type { Log } from '../runtime/log.ts'
+import { inputGroup, ledgerGroup, transactionalId } from '../schemas/topics.ts'
+import { haltLane, type LaneRow } from '../store/lane-row.ts'
+import type { Reach } from './crash-points.ts'
+import { offsetsOf } from './emit.ts'
+import type { Incarnation } from './incarnation.ts'
+import { judgeFence, markOf, type FenceReading, type Judgement } from './judge-fence.ts'
+import { openLaneSession, type LaneSession } from './lane-session.ts'
+
+export interface FenceOptions {
+  readonly appId: string
+  /** The input topic's full name. */
+  readonly topic: string
+  readonly databaseUrl: string
+  readonly fenceProducer: FenceProducer
+  readonly offsets: OffsetReader
+  readonly log: Log
+  readonly reach: Reach
+}
+
+export type Fenced =
+  | {
+      readonly kind: 'running'
+      readonly incarnation: Incarnation
+      /** Events below it are numbered; those from the ledger on are not emitted yet. */
+      readonly nextSeq: number
+      /** Where the consumer group stood, which is where the consumer began to read. */
+      readonly groupOffset: number | undefined
+    }
+  | { readonly kind: 'halted'; readonly reason: string; readonly detail: string; readonly isNew: boolean }
+
+/** A new leader may answer with an old high watermark for a moment. */
+const READ_AGAIN_TIMES = 3
+const READ_AGAIN_MS = 500
+
+/**
+ * Begins an incarnation: fence, then read, then judge. Reads count only after the fence, as only then nobody older can
+ * change them. A lane without a ledger writes it here, before its first batch; a lane that must not go on is halted in
+ * its row, and keeps its offsets from expiring.
+ * @throws whatever Kafka or Postgres throw: nothing has begun, try again later
+ */
+export async function fence(
+  lane: number,
+  joins: number,
+  options: FenceOptions,
+  onLost: (error: Error) => void,
+): Promise<Fenced> {
+  const { appId, topic, databaseUrl, offsets, log, reach } = options
+  await reach('fence_before_init')
+  const producer = await options.fenceProducer(transactionalId(appId, lane))
+  let session: LaneSession | undefined
+  try {
+    await reach('fence_after_init')
+    const [group, ledger, range] = await Promise.all([
+      offsets.committed(inputGroup(appId), topic, lane),
+      offsets.committed(ledgerGroup(appId), topic, lane),
+      offsets.logRange(topic, lane),
+    ])
+    await reach('fence_after_offsets')
+    const opened = await openLaneSession(
+      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log },
+      reach,
+    )
+    session = opened.session
+    await reach('fence_after_read')
+    const reading: FenceReading = { groupOffset: group?.offset, ledger, row: opened.row, log: range }
+    const judgement = await judgeAgain(reading, () => offsets.logRange(topic, lane))
+    const fenced = await settle({ lane, joins, producer, session, row: opened.row, reading, judgement }, options)
+    if (fenced.kind === 'halted') await session.close().catch(() => undefined)
+    await reach('fence_done')
+    return fenced
+  } catch (error) {
+    producer.close().catch(() => undefined)
+    session?.close().catch(() => undefined)
+    throw error
+  }
+}
+
+async function judgeAgain(reading: FenceReading, logRange: () => Promise<FenceReading['log']>): Promise<Judgement> {
+  let judgement = judgeFence(reading)
+  for (let tries = 0; tries < READ_AGAIN_TIMES; tries++) {
+    if (judgement.kind !== 'halt' || judgement.reason !== 'applied_above_log') break
+    await delay(READ_AGAIN_MS)
+    judgement = judgeFence({ ...reading, log: await logRange() })
+  }
+  return judgement
+}
+
+interface Opened {
+  readonly lane: number
+  readonly joins: number
+  readonly producer: LaneProducer
+  readonly session: LaneSession
+  readonly row: LaneRow
+  readonly reading: FenceReading
+  readonly judgement: Judgement
+}
+
+async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Promise<Fenced> {
+  const { lane, joins, producer, session, row, reading, judgement } = opened
+  if (judgement.kind === 'halt' || judgement.kind === 'still_halted') {
+    const { reason, detail } = judgement
+    if (judgement.kind === 'halt') await haltLane(session, topic, lane, { reason, detail })
+    await keepOffsets(appId, topic, lane, producer, reading)
+    await producer.close()
+    return { kind: 'halted', reason, detail, isNew: judgement.kind === 'halt' }
+  }
+  const { next, ledger } = judgement
+  const position = { topic, lane, next, ledger, brakeVersion: row.brakeVersion }
+  if (judgement.kind === 'fresh') {
+    await reach('fence_before_first_ledger')
+    await producer.commit([], offsetsOf(appId, position, next, ledger))
+  }
+  return {
+    kind: 'running',
+    incarnation: { joins, producer, session, position },
+    nextSeq: row.nextSeq,
+    groupOffset: reading.groupOffset,
+  }
+}
+
+/** Commits what was read once more, so that a long halt does not let it expire. What is missing stays missing. */
+async function keepOffsets(
+  appId: string,
+  topic: string,
+  lane: number,
+  producer: LaneProducer,
+  { groupOffset, ledger }: FenceReading,
+): Promise<void> {
+  const kept = [
+    ...(groupOffset === undefined ? [] : [{ group: inputGroup(appId), topic, partition: lane, offset: groupOffset }]),
+    ...(ledger?.metadata !== markOf(ledger?.offset ?? -1)
+      ? []
+      : [{ group: ledgerGroup(appId), topic, partition: lane, offset: ledger.offset, metadata: ledger.metadata }]),
+  ]
+  if (kept.length > 0) await producer.commit([], kept)
+}

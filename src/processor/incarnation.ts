@@ -1,0 +1,24 @@
+import type { LaneProducer } from '../runtime/kafka/port.ts'
+import type { LaneSession } from './lane-session.ts'
+import type { Position } from './lane-types.ts'
+
+/**
+ * One ownership of a lane: a producer that has fenced all older ones, one Postgres connection, and the position that
+ * was read after the fence. Any error ends it; nothing of it is ever repaired or used again.
+ */
+export interface Incarnation {
+  /** How many group joins had happened when it began; another join ends it. */
+  readonly joins: number
+  readonly producer: LaneProducer
+  readonly session: LaneSession
+  /** Only the lane writes it, under its mutex. */
+  position: Position
+}
+
+export const isAlive = ({ producer, session }: Incarnation) => !producer.isDead() && session.lost() === undefined
+
+/** Lets go of both; neither is waited for, as neither may answer. */
+export function endIncarnation({ producer, session }: Pick<Incarnation, 'producer' | 'session'>): void {
+  producer.close().catch(() => undefined)
+  session.close().catch(() => undefined)
+}

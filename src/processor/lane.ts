@@ -1,0 +1,159 @@
+import type { BatchControl, InputBatch } from '../runtime/kafka/port.ts'
+import { conclude } from './conclude.ts'
+import { lingerMs } from './linger.ts'
+import { createMutex } from './mutex.ts'
+import { createOwnership, type OwnershipOptions } from './ownership.ts'
+import { runBatch } from './run-batch.ts'
+import { GuardRefused } from './steps.ts'
+
+export interface LaneOptions extends Omit<OwnershipOptions, 'fenceSoon'> {
+  readonly lingerMs: number
+  /** Whether the lane's row still says so; asked when a halted lane is woken. */
+  readonly isHalted: () => Promise<boolean>
+}
+
+export interface LaneView {
+  readonly lane: number
+  readonly state: 'fencing' | 'running' | 'halted'
+  readonly haltReason: string | undefined
+  readonly next: number | undefined
+  readonly ledger: number | undefined
+  readonly lag: number
+}
+
+const SCHEMA_PAUSE_MS = 1_000
+/** Kafka lets group offsets expire 7 days after the last commit; a quiet lane's ledger must not. */
+const REFRESH_MS = 12 * 3_600_000
+/** What is more waits for the next wake, so that records come in between. */
+const WAKE_ROUNDS_MAX = 20
+
+/** One partition of the input topic: everything that happens on it happens under one mutex. */
+export function createLane(options: LaneOptions) {
+  const { lane, consumer, log } = options
+  const locked = createMutex()
+  let isOwned = false
+  let wakeAsked: Promise<void> | undefined
+  let wasMisplaced = false
+  let lag = 0
+
+  const fenceSoon = () => {
+    locked(async () => {
+      if (!isOwned || own.halt() !== undefined || own.waitMs() > 0) return
+      await own.current().catch((error: unknown) => own.failed('fence', error))
+    }).catch(() => undefined)
+  }
+  const own = createOwnership({ ...options, fenceSoon })
+  const dropSoon = () =>
+    locked(() => {
+      own.drop()
+      return Promise.resolve()
+    })
+
+  /** @returns how many records were done */
+  const handle = async (batch: InputBatch, control: BatchControl): Promise<number> => {
+    if (!control.isCurrent() || !isOwned) return 0
+    if (own.halt() !== undefined) {
+      consumer.pause(lane)
+      return 0
+    }
+    if (own.waitMs() > 0) {
+      control.pause(own.waitMs())
+      return 0
+    }
+    const now = await own.current()
+    if (now === undefined) return 0
+    // The fetch began behind our position: a reset, or a batch of an older generation. Never jump.
+    if (batch.fetchedOffset > now.position.next) {
+      log.warn({ lane, fetchedOffset: batch.fetchedOffset, next: now.position.next, wasMisplaced }, 'seeking back')
+      if (wasMisplaced) own.drop()
+      wasMisplaced = !wasMisplaced
+      own.place.doubt()
+      const again = await own.current()
+      if (again !== undefined) own.place.moveTo(again.position.next, undefined)
+      return 0
+    }
+    wasMisplaced = false
+    const outcome = await runBatch(now, batch, control, options)
+    if (batch.endOffset <= now.position.next) control.resolve(now.position.next)
+    own.place.resolved(Math.max(now.position.next, batch.fetchedOffset))
+    own.committed()
+    lag = Math.max(0, batch.highWatermark - now.position.next)
+    if (outcome.kind === 'halt') await own.haltAt(now, outcome.reason, outcome.detail)
+    if (outcome.kind === 'waiting_for_schema') control.pause(SCHEMA_PAUSE_MS)
+    if (outcome.kind !== 'done') return 0
+    own.recovered()
+    return outcome.records
+  }
+
+  const lookAround = async (): Promise<void> => {
+    if (!isOwned || own.waitMs() > 0) return
+    const isRefreshDue = own.sinceCommitMs() >= REFRESH_MS
+    // The fence of a lane that stays halted commits its offsets once more.
+    if (own.halt() !== undefined && !isRefreshDue && (await options.isHalted())) return
+    const now = await own.current()
+    if (now === undefined) return
+    const { steps } = options
+    for (let round = 0; round < WAKE_ROUNDS_MAX; round++) {
+      const applied = await steps.applyWake(now.session, now.position)
+      if (applied === undefined) break
+      if (applied.kind === 'fence') throw new GuardRefused(applied.reason)
+      await conclude(now, applied, options)
+      own.committed()
+    }
+    if (isRefreshDue || (await steps.readNextSeq(now.session, now.position)) > now.position.ledger) {
+      await conclude(now, undefined, options)
+      own.committed()
+    }
+    own.recovered()
+  }
+
+  return {
+    /** At every group join that leaves the lane with us. Fences at once: a dead owner's transaction blocks readers. */
+    assigned: () => {
+      isOwned = true
+      wasMisplaced = false
+      own.joined()
+      fenceSoon()
+    },
+    revoked: () => {
+      isOwned = false
+      own.left()
+      dropSoon().catch(() => undefined)
+    },
+    /** Lingers after a small batch, when nothing of it is held any more. */
+    onBatch: async (batch: InputBatch, control: BatchControl): Promise<void> => {
+      const records = await locked(() =>
+        handle(batch, control).catch(async (error: unknown) => {
+          control.pause(await own.failed('batch', error))
+          return 0
+        }),
+      )
+      const waitMs = lingerMs(records, Math.max(0, batch.highWatermark - batch.endOffset), options.lingerMs)
+      if (records > 0 && waitMs > 0 && control.isCurrent())
+        await new Promise<void>((resolve) => setTimeout(resolve, waitMs))
+    },
+    /** The broker has no record where the consumer reads: the fence finds out where the lane stands. */
+    onOutOfRange: () => {
+      own.place.doubt()
+      dropSoon().catch(() => undefined)
+      fenceSoon()
+    },
+    /** Looks for held facts, commands, timers, and events that nobody emitted. Never rejects. */
+    wake: (): Promise<void> =>
+      (wakeAsked ??= locked(async () => {
+        wakeAsked = undefined
+        await lookAround().catch((error: unknown) => own.failed('wake', error))
+      })),
+    view: (): LaneView => {
+      const position = own.incarnation()?.position
+      const state = own.halt() !== undefined ? 'halted' : position === undefined ? 'fencing' : 'running'
+      return { lane, state, haltReason: own.halt()?.reason, next: position?.next, ledger: position?.ledger, lag }
+    },
+    stop: async () => {
+      isOwned = false
+      own.left()
+      await dropSoon()
+    },
+  }
+}
+export type Lane = ReturnType<typeof createLane>

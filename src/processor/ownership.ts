@@ -1,0 +1,132 @@
+import type { InputConsumer } from '../runtime/kafka/port.ts'
+import { describeError, type Log } from '../runtime/log.ts'
+import { conclude } from './conclude.ts'
+import { createConsumerPlace } from './consumer-place.ts'
+import { EmissionFailed } from './emit.ts'
+import { backoffMs, fateOf } from './fate.ts'
+import type { Fenced } from './fence.ts'
+import { endIncarnation, isAlive, type Incarnation } from './incarnation.ts'
+import { remedyOf } from './judge-fence.ts'
+import type { BatchOptions } from './run-batch.ts'
+import { GuardRefused } from './steps.ts'
+
+export interface OwnershipOptions extends BatchOptions {
+  readonly lane: number
+  /** Group joins so far; an incarnation ends with the next one. */
+  readonly joins: () => number
+  readonly fence: (joins: number, onLost: () => void) => Promise<Fenced>
+  readonly consumer: Pick<InputConsumer, 'pause' | 'resume' | 'seek'>
+  readonly log: Log
+  /** Fences when nobody waits for it: under the lane's mutex, if the lane is still owned. */
+  readonly fenceSoon: () => void
+}
+
+/** Who acts on a lane now, how it ends, and what stands in its way. Everything is called under the lane's mutex. */
+export function createOwnership(options: OwnershipOptions) {
+  const { lane, consumer, clock, metrics, log } = options
+  const place = createConsumerPlace(lane, consumer)
+  let incarnation: Incarnation | undefined
+  let halt: { readonly reason: string; readonly detail: string } | undefined
+  let failures = 0
+  let retryAtMs = 0
+  let retryTimer: NodeJS.Timeout | undefined
+  let committedAtMs = clock.elapsedMs()
+
+  const drop = () => {
+    if (incarnation !== undefined) endIncarnation(incarnation)
+    incarnation = undefined
+  }
+  /** The outcome is unknown: nothing is repaired, a fence will tell. */
+  const retreat = (step: string, error: unknown): number => {
+    drop()
+    failures++
+    const delayMs = backoffMs(failures, Math.random())
+    retryAtMs = clock.elapsedMs() + delayMs
+    clearTimeout(retryTimer)
+    retryTimer = setTimeout(options.fenceSoon, delayMs + 1)
+    metrics.errors.inc({ step })
+    log.warn({ lane, step, delayMs, failures, error: describeError(error) }, 'the lane waits and fences anew')
+    return delayMs
+  }
+  const stand = (reason: string, detail: string, isNews: boolean) => {
+    drop()
+    halt = { reason, detail }
+    consumer.pause(lane)
+    if (isNews) log.error({ lane, reason, detail, remedy: remedyOf(reason) }, 'the lane is halted')
+  }
+  const haltAt = async (now: Incarnation, reason: string, detail: string): Promise<number> => {
+    try {
+      await options.steps.haltLane(now.session, now.position, reason, detail)
+    } catch (error) {
+      return retreat('halt', error) // Whatever it is, it will come again.
+    }
+    stand(reason, detail, true)
+    return 0
+  }
+
+  return {
+    place,
+    drop,
+    incarnation: () => incarnation,
+    halt: () => halt,
+    /** Milliseconds until the lane may try again; 0 or less: now. */
+    waitMs: () => retryAtMs - clock.elapsedMs(),
+    sinceCommitMs: () => clock.elapsedMs() - committedAtMs,
+    committed: () => (committedAtMs = clock.elapsedMs()),
+    recovered: () => (failures = 0),
+    haltAt,
+
+    /**
+     * The incarnation that may act, fenced anew when a join or a loss has ended the last one; what an earlier one left
+     * unemitted is emitted. Undefined: the lane is halted.
+     */
+    current: async (): Promise<Incarnation | undefined> => {
+      const joins = options.joins()
+      if (incarnation?.joins === joins && isAlive(incarnation)) return incarnation
+      drop()
+      const fenced = await options.fence(joins, () => {
+        if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
+      })
+      metrics.fences.inc({ outcome: fenced.kind })
+      committedAtMs = clock.elapsedMs()
+      if (fenced.kind === 'halted') {
+        stand(fenced.reason, fenced.detail, fenced.isNew || halt === undefined)
+        return undefined
+      }
+      halt = undefined
+      incarnation = fenced.incarnation
+      const { next, ledger } = incarnation.position
+      const { nextSeq, groupOffset } = fenced
+      log.info({ lane, next, ledger, nextSeq, incarnation: incarnation.session.incarnation }, 'the lane is fenced')
+      if (nextSeq > ledger) {
+        metrics.takeovers.inc()
+        log.info({ lane, ledger, nextSeq }, 'an earlier owner left events unemitted')
+        await conclude(incarnation, undefined, options)
+      }
+      place.moveTo(next, groupOffset)
+      return incarnation
+    },
+
+    /** What becomes of the lane after an error; a surprise halts it. @returns how long to wait, in milliseconds */
+    failed: async (step: string, error: unknown): Promise<number> => {
+      const now = incarnation
+      const isUnknown = error instanceof EmissionFailed || error instanceof GuardRefused
+      if (now === undefined || now.session.lost() !== undefined || isUnknown) return retreat(step, error)
+      const fate = fateOf(error)
+      if (fate.kind === 'retry') return retreat(step, error)
+      const stack = error instanceof Error ? error.stack : undefined
+      log.error({ lane, step, error: describeError(error), stack }, 'a surprise, which halts the lane')
+      return haltAt(now, 'unexpected_error', fate.detail)
+    },
+
+    /** Another member may have owned the lane, and a person resumed it, meanwhile: everything is read anew. */
+    joined: () => {
+      halt = undefined
+      retryAtMs = 0
+      place.joined()
+      consumer.resume(lane)
+    },
+    left: () => clearTimeout(retryTimer),
+  }
+}
+export type Ownership = ReturnType<typeof createOwnership>

@@ -1,0 +1,87 @@
+import type { BatchControl, InputBatch } from '../runtime/kafka/port.ts'
+import { runInParts, type Part, type PartOutcome } from './bisect.ts'
+import { conclude, type ConcludeOptions } from './conclude.ts'
+import type { Reach } from './crash-points.ts'
+import { deadLetter, type DecodeRecords, type LaneIdentity } from './decode-records.ts'
+import { fateOf } from './fate.ts'
+import type { Incarnation } from './incarnation.ts'
+import type { LaneRecord } from './lane-types.ts'
+import { GuardRefused } from './steps.ts'
+
+export interface BatchOptions extends ConcludeOptions {
+  readonly identity: LaneIdentity
+  readonly decode: DecodeRecords
+  readonly reach: Reach
+}
+
+export type BatchOutcome =
+  | { readonly kind: 'done'; readonly records: number }
+  /** The record at the new position is of a schema that nobody knows yet. */
+  | { readonly kind: 'waiting_for_schema'; readonly schemaId: number }
+  /** The partition is no longer ours, or the process stops; what is done stays done. */
+  | { readonly kind: 'interrupted' }
+  | { readonly kind: 'halt'; readonly reason: 'flood' | 'unexpected_error'; readonly detail: string }
+
+/**
+ * Takes a batch's records from the incarnation's position on through both transactions.
+ * @throws GuardRefused, EmissionFailed, and what `fateOf` knows; the incarnation is over then
+ */
+export async function runBatch(
+  incarnation: Incarnation,
+  batch: Pick<InputBatch, 'records' | 'endOffset'>,
+  control: Pick<BatchControl, 'resolve' | 'isCurrent'>,
+  options: BatchOptions,
+): Promise<BatchOutcome> {
+  const { next } = incarnation.position
+  const ahead = batch.records.filter(({ offset }) => offset >= next)
+  const { records, waitingFor } = await options.decode(ahead, options.identity)
+  const end = waitingFor?.offset ?? batch.endOffset
+  if (end > next) {
+    const run = (part: Part<LaneRecord>) => runPart(incarnation, part, control, options)
+    const outcome = await runInParts({ records, end }, run, bury)
+    if (outcome.kind === 'guilty')
+      return { kind: 'halt', reason: 'unexpected_error', detail: `a dead letter was refused: ${outcome.detail}` }
+    if (outcome.kind === 'stopped')
+      return outcome.why === 'interrupted'
+        ? { kind: 'interrupted' }
+        : { kind: 'halt', reason: 'flood', detail: `at offset ${incarnation.position.next} of the input` }
+  }
+  if (waitingFor !== undefined) return { kind: 'waiting_for_schema', schemaId: waitingFor.schemaId }
+  return { kind: 'done', records: records.length }
+}
+
+const bury = (record: LaneRecord, detail: string) => deadLetter(record, 'unprocessable', detail)
+
+async function runPart(
+  incarnation: Incarnation,
+  part: Part<LaneRecord>,
+  control: Pick<BatchControl, 'resolve' | 'isCurrent'>,
+  options: BatchOptions,
+): Promise<PartOutcome> {
+  if (!control.isCurrent()) return { kind: 'stopped', why: 'interrupted' }
+  const { steps, clock, metrics, reach } = options
+  const { session, position } = incarnation
+  const startedMs = clock.elapsedMs()
+  let applied: Awaited<ReturnType<typeof steps.applyBatch>>
+  try {
+    applied = await steps.applyBatch(session, position, part.records, part.end)
+  } catch (error) {
+    metrics.transactions.inc({ step: 'postgres', outcome: 'failed' })
+    const fate = fateOf(error)
+    if (fate.kind !== 'bisect' || session.lost() !== undefined) throw error
+    return { kind: 'guilty', detail: fate.detail }
+  }
+  if (applied.kind === 'fence') {
+    metrics.transactions.inc({ step: 'postgres', outcome: 'refused' })
+    throw new GuardRefused(applied.reason)
+  }
+  metrics.transactions.inc({ step: 'postgres', outcome: 'committed' })
+  metrics.stepSeconds.observe({ step: 'postgres' }, (clock.elapsedMs() - startedMs) / 1_000)
+  metrics.batchRecords.observe(part.records.length)
+  for (const [outcome, count] of Object.entries(applied.outcomes)) metrics.records.inc({ outcome }, count)
+  for (const reason of applied.newDeadLetters) metrics.deadLetters.inc({ reason })
+  await conclude(incarnation, applied, options)
+  control.resolve(applied.next)
+  await reach('emit_after_resolve')
+  return applied.flooded ? { kind: 'stopped', why: 'flooded' } : { kind: 'done' }
+}
