@@ -19,7 +19,12 @@ const BACKOFF_MS_MAX = 500
  * kafkajs retries few of its admin calls, not even a coordinator that is moving or still loading, and keeps a
  * connection to a broker that has died without a word. So a failed call runs again on a new client.
  */
-export function createAdminSession(settings: KafkaSettings, clientId: string, log: Log): AdminSession {
+export function createAdminSession(
+  settings: KafkaSettings,
+  clientId: string,
+  log: Log,
+  deadlineMs = DEADLINE_MS,
+): AdminSession {
   const kafka = kafkaFor(settings, clientId, log, { retries: 2 })
   let current: Promise<Admin> | undefined
   let closed = false
@@ -44,7 +49,7 @@ export function createAdminSession(settings: KafkaSettings, clientId: string, lo
           return await withDeadline(session.then(work), TRY_MS_MAX, what)
         } catch (error) {
           discard(session)
-          if (isFinal(error) || performance.now() - startedMs > DEADLINE_MS) throw error
+          if (isFinal(error) || performance.now() - startedMs > deadlineMs) throw error
           log.debug({ error: describeError(error), tries }, `${what}: trying again`)
           await delay(Math.min(10 * 2 ** tries, BACKOFF_MS_MAX) * (0.5 + Math.random() / 2))
         }

@@ -12,6 +12,7 @@ const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5, factor: 0.2
 const METADATA_MS = 60_000
 const FAILURES_MAX = 3
 const REPLACE_MS_MIN = 2_000
+const CLOSE_MS_MAX = 2_000
 
 /**
  * The gateway's producer. Not idempotent: kafkajs' idempotent mode can acknowledge a record that is not in the log,
@@ -102,7 +103,7 @@ export async function createPlainProducer(
       closed = true
       clearInterval(refresh)
       await session.close()
-      await withDeadline(producer.disconnect(), 5_000, 'Closing the Kafka producer').catch(() => undefined)
+      await withDeadline(producer.disconnect(), CLOSE_MS_MAX, 'Closing the Kafka producer').catch(() => undefined)
     },
   }
 }
