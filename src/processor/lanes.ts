@@ -1,0 +1,54 @@
+import type { InputHandlers } from '../runtime/kafka/port.ts'
+import type { Lane, LaneView } from './lane.ts'
+
+/** The lanes that this process owns, as the consumer group deals them out. */
+export interface Lanes {
+  readonly handlers: Pick<InputHandlers, 'onAssigned' | 'onBatch' | 'onOutOfRange'>
+  readonly wake: (lane: number) => void
+  readonly wakeAll: () => Promise<void>
+  readonly views: () => LaneView[]
+  /** How often the group has dealt out its lanes to us. */
+  readonly joins: () => number
+  readonly stop: () => Promise<void>
+}
+
+export function createLanes(create: (lane: number, joins: () => number) => Lane, onJoin: () => void): Lanes {
+  const owned = new Map<number, Lane>()
+  const known = new Map<number, Lane>()
+  let joins = 0
+  const laneOf = (lane: number): Lane => {
+    const found = known.get(lane) ?? create(lane, () => joins)
+    known.set(lane, found)
+    return found
+  }
+  return {
+    handlers: {
+      onAssigned: (partitions) => {
+        joins++
+        onJoin()
+        for (const [number, lane] of owned) {
+          if (partitions.includes(number)) continue
+          owned.delete(number)
+          lane.revoked()
+        }
+        for (const number of partitions) {
+          const lane = laneOf(number)
+          owned.set(number, lane)
+          lane.assigned()
+        }
+      },
+      onBatch: (batch, control) => laneOf(batch.partition).onBatch(batch, control),
+      onOutOfRange: (partition) => laneOf(partition).onOutOfRange(),
+    },
+    wake: (lane) => void owned.get(lane)?.wake(),
+    wakeAll: async () => {
+      await Promise.all([...owned.values()].map((lane) => lane.wake()))
+    },
+    views: () => [...owned.values()].map((lane) => lane.view()).sort((a, b) => a.lane - b.lane),
+    joins: () => joins,
+    stop: async () => {
+      owned.clear()
+      await Promise.all([...known.values()].map((lane) => lane.stop()))
+    },
+  }
+}

@@ -1,0 +1,29 @@
+import type { Backlog } from '../store/read-backlog.ts'
+import type { LaneView } from './lane.ts'
+import type { Metrics } from './metrics.ts'
+
+/** Sets the gauges of this process's lanes; gauges of lanes that are gone disappear. */
+export function sampleLanes(metrics: Metrics, lanes: readonly LaneView[], sincePollMs: number): void {
+  for (const gauge of [metrics.laneNext, metrics.laneLedger, metrics.laneLag, metrics.lanesHalted]) gauge.reset()
+  metrics.lanesOwned.set(lanes.length)
+  metrics.sincePoll.set(sincePollMs / 1_000)
+  for (const { lane, next, ledger, lag, haltReason } of lanes) {
+    if (next !== undefined) metrics.laneNext.set({ lane }, next)
+    if (ledger !== undefined) metrics.laneLedger.set({ lane }, ledger)
+    metrics.laneLag.set({ lane }, lag)
+    if (haltReason !== undefined) metrics.lanesHalted.inc({ reason: haltReason })
+  }
+}
+
+/** Sets the gauges that only Postgres knows. */
+export function sampleBacklog(metrics: Metrics, lanes: readonly LaneView[], backlog: Backlog): void {
+  metrics.heldFacts.set(backlog.heldFacts)
+  metrics.heldOldestAge.set(backlog.heldOldestSec)
+  metrics.anomaliesOpen.reset()
+  for (const [kind, count] of Object.entries(backlog.anomaliesByKind)) metrics.anomaliesOpen.set({ kind }, count)
+  metrics.anomaliesOldestAge.set(backlog.anomaliesOldestSec)
+  metrics.deadLettersOpen.set(backlog.deadLettersOpen)
+  metrics.unemittedAge.reset()
+  for (const { lane, ledger } of lanes)
+    if (ledger !== undefined) metrics.unemittedAge.set({ lane }, backlog.unemittedSecByLane.get(lane) ?? 0)
+}

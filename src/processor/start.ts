@@ -1,0 +1,201 @@
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import { serveHealth } from '../runtime/health.ts'
+import { kafkaSettings } from '../runtime/kafka/connection.ts'
+import { createFenceProducer } from '../runtime/kafka/fence-producer.ts'
+import { createInputConsumer } from '../runtime/kafka/input-consumer.ts'
+import { partitionFor } from '../runtime/kafka/partition.ts'
+import type { InputConsumer } from '../runtime/kafka/port.ts'
+import { createTopicAdmin } from '../runtime/kafka/topic-admin.ts'
+import type { Running } from '../runtime/lifecycle.ts'
+import { createLog, type Log } from '../runtime/log.ts'
+import { createPool } from '../runtime/postgres.ts'
+import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
+import { readLane } from '../store/lane-row.ts'
+import { listen, type Listener } from '../store/listen.ts'
+import { lanesChannel } from '../store/notify.ts'
+import { readBacklog } from '../store/read-backlog.ts'
+import { checkTopology, WrongTopology } from './check-topology.ts'
+import type { ProcessorConfig } from './config.ts'
+import { connectPatiently, type Connections } from './connect.ts'
+import { reachNothing, type Reach } from './crash-points.ts'
+import { createRecordDecoder } from './decode-records.ts'
+import { fence } from './fence.ts'
+import { createLane, type LaneView } from './lane.ts'
+import { createLanes, type Lanes } from './lanes.ts'
+import { createMetrics } from './metrics.ts'
+import { repeat } from './repeat.ts'
+import { sampleBacklog, sampleLanes } from './sample.ts'
+import { createSteps, type Steps } from './steps.ts'
+
+export interface ProcessorDeps {
+  readonly log?: Log
+  readonly clock?: Clock
+  /** Tests crash here. */
+  readonly reach?: Reach
+  /** Tests that show what a rule is for replace a step. */
+  readonly changeSteps?: (steps: Steps) => Steps
+  /** Something that no waiting mends: the process ends. By default thrown where nobody catches it. */
+  readonly onFatal?: (error: Error) => void
+}
+
+export interface RunningProcessor extends Running {
+  readonly metricsPort: number
+  readonly lanes: () => readonly LaneView[]
+}
+
+const SAMPLE_MS = 10_000
+const TOPOLOGY_MS = 60_000
+/** A fetch ends after 200 ms without records; a batch takes at most two transactions of 30 s each. */
+const POLL_MS_MAX = 120_000
+
+/**
+ * Starts a processor. It returns as soon as its health port answers; what is away (Postgres, Kafka, the registry, the
+ * topics) is waited for in the background, and `/readyz` says for what.
+ */
+export async function startProcessor(config: ProcessorConfig, deps: ProcessorDeps = {}): Promise<RunningProcessor> {
+  const log = deps.log ?? createLog('processor', config.LOG_LEVEL)
+  const clock = deps.clock ?? systemClock
+  const onFatal = deps.onFatal ?? throwUncaught
+  const settings = kafkaSettings(config)
+  const metrics = createMetrics()
+  const pool = createPool(config.DATABASE_URL, `${config.APP_ID}-processor`, log, 3)
+  const admin = createTopicAdmin(settings, log)
+  const stops: (() => void)[] = []
+  let missing = 'starting'
+  let isStopped = false
+  let work: Work | undefined
+
+  const sincePollMs = () => work?.consumer.sincePollMs() ?? 0
+  const health = await serveHealth(
+    metrics.registry,
+    {
+      alive: () =>
+        sincePollMs() < POLL_MS_MAX || `no poll of Kafka finished for ${Math.round(sincePollMs() / 1_000)} s`,
+      ready: () => missing === '' || missing,
+    },
+    config.METRICS_PORT,
+  )
+
+  const boot = async () => {
+    const say = (what: string) => (missing = what)
+    const connections = await connectPatiently({ admin, pool, settings }, config, log, () => isStopped, say)
+    if (connections === undefined) return
+    say('joining the consumer group')
+    const joined = () => {
+      missing = ''
+      metrics.rebalances.inc()
+    }
+    work = createWork(config, { connections, pool, metrics, log, clock, deps, joined })
+    const { lanes, consumer } = work
+    const sample = async () => {
+      const views = lanes.views()
+      sampleLanes(metrics, views, consumer.sincePollMs())
+      const ledgers = new Map(views.flatMap(({ lane, ledger }) => (ledger === undefined ? [] : [[lane, ledger]])))
+      sampleBacklog(metrics, views, await readBacklog(pool, ledgers))
+    }
+    const check = async () => {
+      const options = { topicPrefix: config.TOPIC_PREFIX, allowSingleReplica: config.ALLOW_SINGLE_REPLICA }
+      await checkTopology(admin, pool, options).catch((error: unknown) => {
+        if (error instanceof WrongTopology) onFatal(error)
+        else throw error
+      })
+    }
+    stops.push(
+      repeat('waking the lanes', config.WAKE_INTERVAL_MS, log, lanes.wakeAll),
+      repeat('sampling', SAMPLE_MS, log, sample),
+      repeat('checking the topics', TOPOLOGY_MS, log, check),
+    )
+    await consumer.run({ ...lanes.handlers, onCrash: onFatal })
+  }
+  boot().catch((error: unknown) => {
+    if (!isStopped) onFatal(error instanceof Error ? error : new Error(String(error)))
+  })
+
+  return {
+    metricsPort: health.port,
+    lanes: () => work?.lanes.views() ?? [],
+    stop: async () => {
+      if (isStopped) return
+      isStopped = true
+      missing = 'stopping'
+      for (const stop of stops) stop()
+      // Intake first: the consumer waits for the batches in work, then leaves the group.
+      await work?.consumer.stop()
+      await work?.listener.close()
+      await work?.lanes.stop()
+      await work?.connections.offsets.close()
+      await admin.close()
+      await pool.end()
+      await health.close()
+    },
+  }
+}
+
+interface Work {
+  readonly connections: Connections
+  readonly consumer: InputConsumer
+  readonly lanes: Lanes
+  readonly listener: Listener
+}
+
+interface Parts {
+  readonly connections: Connections
+  readonly pool: ReturnType<typeof createPool>
+  readonly metrics: ReturnType<typeof createMetrics>
+  readonly log: Log
+  readonly clock: Clock
+  readonly deps: ProcessorDeps
+  readonly joined: () => void
+}
+
+function createWork(config: ProcessorConfig, { connections, pool, metrics, log, clock, deps, joined }: Parts): Work {
+  const { APP_ID: appId, TOPIC_PREFIX: topicPrefix, DATABASE_URL: databaseUrl } = config
+  const { partitions, codec, offsets } = connections
+  const settings = kafkaSettings(config)
+  const topic = topicPrefix + INPUT_TOPIC
+  const reach = deps.reach ?? reachNothing
+  const fenceProducer = createFenceProducer(settings, log).fence
+  const fenceOptions = { appId, topic, databaseUrl, fenceProducer, offsets, log, reach }
+  const steps = (deps.changeSteps ?? ((plain) => plain))(createSteps(config, { clock, offsets, reach }))
+  const decode = createRecordDecoder(codec, clock)
+  const consumer = createInputConsumer(
+    settings,
+    {
+      group: inputGroup(appId),
+      topic,
+      partitions,
+      sessionTimeoutMs: config.SESSION_TIMEOUT_MS,
+      maxRecords: config.BATCH_RECORDS_MAX,
+    },
+    log,
+    clock,
+  )
+  const lanes = createLanes(
+    (lane, joins) =>
+      createLane({
+        ...{ lane, joins, steps, decode, consumer, clock, metrics, log, reach },
+        lingerMs: config.LINGER_MS,
+        identity: { lane, laneOf: (key) => partitionFor(key, partitions) },
+        emit: { appId, topicPrefix, source: `/paidonce/${appId}`, encode: codec.encode, reach },
+        fence: (joinsNow, onLost) => fence(lane, joinsNow, fenceOptions, onLost),
+        isHalted: async () => (await readLane(pool, topic, lane))?.halted !== undefined,
+      }),
+    joined,
+  )
+  const listener = listen(
+    databaseUrl,
+    [lanesChannel(appId)],
+    {
+      onNotification: (_, lane) => lanes.wake(Number(lane)),
+      onConnected: () => void lanes.wakeAll(),
+    },
+    log,
+  )
+  return { connections, consumer, lanes, listener }
+}
+
+function throwUncaught(error: Error): void {
+  setImmediate(() => {
+    throw error
+  })
+}
