@@ -1,0 +1,143 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadMerchants } from '../../src/providers/merchants.ts'
+import { BadConfiguration } from '../../src/runtime/config.ts'
+import { platform } from './vectors.ts'
+
+let directory = ''
+const write = (name: string, content: string | object) =>
+  writeFileSync(join(directory, name), typeof content === 'string' ? content : JSON.stringify(content))
+const problems = () => {
+  try {
+    loadMerchants(directory)
+  } catch (error) {
+    if (error instanceof BadConfiguration) return error.message.split('\n').slice(1)
+    throw error
+  }
+  return []
+}
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'merchants-'))
+  write('platform.crt', platform.wechatPayCertificatePem)
+  write('platform.pub', platform.wechatPayPublicKeyPem)
+  write('alipay.pub', platform.wechatPayPublicKeyPem.replace(/-----.*-----|\n/g, ''))
+  write('apiv3', `${platform.apiV3Key}\n`)
+  write('worker', `${SECRET}\n`)
+})
+afterEach(() => rmSync(directory, { recursive: true }))
+
+const wechatpay = {
+  mchid: '1900000001',
+  appids: ['wx0000000000000001'],
+  apiV3KeyFiles: ['apiv3'],
+  platformCertificates: [{ certificateFile: 'platform.crt' }],
+  publicKeys: [{ publicKeyId: 'PUB_KEY_ID_0100000000000000000000000000000001', publicKeyFile: 'platform.pub' }],
+}
+const alipay = {
+  appIds: ['2021000000000001'],
+  sellerIds: ['2088000000000001'],
+  publicKeyFiles: ['alipay.pub'],
+  certificateFiles: ['platform.crt'],
+}
+const worker = { secretFiles: ['worker'] }
+
+describe('merchants', () => {
+  test('are found by name, with the providers that they use and no others', () => {
+    write('acme.json', { wechatpay, alipay, worker })
+    write('books.json', { worker })
+    const merchants = loadMerchants(directory)
+    expect(merchants.names).toEqual(['acme', 'books'])
+    for (const provider of ['wechatpay', 'alipay', 'worker']) expect(merchants.find(provider, 'acme')).toBeDefined()
+    expect(merchants.find('worker', 'books')).toBeDefined()
+    for (const [provider, merchant] of [
+      ['alipay', 'books'],
+      ['alipay', 'nobody'],
+      ['stripe', 'acme'],
+      ['constructor', 'acme'],
+      ['alipay', '__proto__'],
+    ] as const)
+      expect(merchants.find(provider, merchant)).toBeUndefined()
+  })
+
+  test('every mistake in every file is told at once, by file and field', () => {
+    write('acme.json', {
+      wechatpay: { ...wechatpay, mchid: 'x', appids: [], apiV3KeyFiles: ['worker', 'absent'] },
+      alipay: { ...alipay, appIds: ['2021'], publicKeyFiles: ['apiv3'], extra: 1 },
+      stripe: {},
+    })
+    write('Books.json', { worker: { secretFiles: ['apiv3'] } })
+    write('empty.json', {})
+    write('none.json', '{"worker": "whsec_dont-print-me"')
+    const found = problems().join('\n')
+    for (const expected of [
+      '✖ Books.json: a merchant is',
+      '✖ Books.json: worker.secretFiles.0: must hold whsec_',
+      '✖ acme.json: wechatpay.mchid: must be the merchant number',
+      '✖ acme.json: wechatpay.appids: ',
+      '✖ acme.json: wechatpay.apiV3KeyFiles.0: must hold exactly 32 bytes',
+      '✖ acme.json: wechatpay.apiV3KeyFiles.1: cannot read the file absent',
+      '✖ acme.json: alipay.appIds.0: must be 16 digits',
+      '✖ acme.json: alipay.publicKeyFiles.0: must hold a public key',
+      '✖ acme.json: alipay: Unrecognized key: "extra"',
+      '✖ acme.json: Unrecognized key: "stripe"',
+      '✖ empty.json: must have a section',
+      '✖ none.json: is no valid JSON',
+    ])
+      expect(found).toContain(expected)
+    for (const secret of [SECRET, platform.apiV3Key, 'dont-print-me']) expect(found).not.toContain(secret)
+  })
+
+  test.for([
+    ['no key at all', { ...wechatpay, platformCertificates: [], publicKeys: [] }, 'must name a key'],
+    [
+      'a serial in decimal',
+      { ...wechatpay, publicKeys: [{ publicKeyId: '389173', publicKeyFile: 'platform.pub' }] },
+      'PUB_KEY_ID_',
+    ],
+    [
+      'one key twice',
+      { ...wechatpay, publicKeys: [...wechatpay.publicKeys, ...wechatpay.publicKeys] },
+      'the same serial',
+    ],
+    [
+      'a private key',
+      { ...wechatpay, publicKeys: [{ publicKeyId: 'PUB_KEY_ID_1', publicKeyFile: 'private' }] },
+      'holds a private key',
+    ],
+    [
+      'a weak key',
+      { ...wechatpay, publicKeys: [{ publicKeyId: 'PUB_KEY_ID_1', publicKeyFile: 'weak' }] },
+      'at least 2048 bits',
+    ],
+    [
+      'a key that is not RSA',
+      { ...wechatpay, publicKeys: [{ publicKeyId: 'PUB_KEY_ID_1', publicKeyFile: 'ec' }] },
+      'must hold an RSA key',
+    ],
+    ['a key for a certificate', { ...wechatpay, platformCertificates: [{ certificateFile: 'platform.pub' }] }, 'X.509'],
+    ['too many APIv3 keys', { ...wechatpay, apiV3KeyFiles: Array(5).fill('apiv3') }, 'apiV3KeyFiles'],
+  ] as const)('refuse %s', ([, section, problem]) => {
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+    write('weak', weak.publicKey.export({ type: 'spki', format: 'pem' }).toString())
+    write('private', weak.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
+    const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    write('ec', ec.publicKey.export({ type: 'spki', format: 'pem' }).toString())
+    write('acme.json', { wechatpay: section })
+    expect(problems().join('\n')).toContain(problem)
+  })
+
+  test('an Alipay section without a key says whose is needed', () => {
+    write('acme.json', { alipay: { appIds: alipay.appIds, sellerIds: alipay.sellerIds } })
+    expect(problems()).toEqual([expect.stringContaining("Alipay's key (not the app's own)")])
+  })
+
+  test('a directory that is empty or absent is a mistake too', () => {
+    expect(problems()).toEqual([expect.stringContaining('no <merchant>.json there')])
+    expect(() => loadMerchants(join(directory, 'absent'))).toThrow('MERCHANTS_DIR must name one')
+  })
+})

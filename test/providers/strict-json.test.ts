@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { chinaTimeMs } from '../../src/providers/china-time.ts'
+import { isIdentity, isMinorAmount } from '../../src/providers/limits.ts'
+import { parseStrictJson } from '../../src/providers/strict-json.ts'
+
+test('reads what JSON.parse reads', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6, stringUnit: 'binary' }), (text) => {
+      expect(parseStrictJson(text)).toEqual({ value: JSON.parse(text) as unknown })
+    }),
+  )
+})
+
+test.for([
+  '{"a":1,"a":2}',
+  '{"a":1,"b":{"x":1},"a":1}',
+  '[{"a":1},{"b":1,"c":[{"d":1, "d" : 2}]}]',
+  String.raw`{"a":1,"\u0061":2}`,
+  String.raw`{"a\"":1,"a\"":2}`,
+  String.raw`{"x":"\\","a":1,"a":2}`,
+  '{"":1,"":2}',
+  '{"a":[],"a":{}}',
+  '{"__proto__":1,"__proto__":2}',
+  `${'['.repeat(21)}${']'.repeat(21)}`,
+  `${'{"a":'.repeat(21)}1${'}'.repeat(21)}`,
+  '{"a":1',
+  '',
+])('refuses %s', (text) => expect(parseStrictJson(text)).toBeUndefined())
+
+test.for([
+  '{"a":"a","b":"a"}',
+  '{"a":["a","a","b","b"],"b":["a"]}',
+  '{"a":{"a":{"a":1}},"b":{"a":1}}',
+  '[{"a":1},{"a":1}]',
+  String.raw`{"a":"\"a\":1,\"a\":2","b":"\\"}`,
+  `${'['.repeat(20)}${']'.repeat(20)}`,
+])('takes %s', (text) => expect(parseStrictJson(text)).toEqual({ value: JSON.parse(text) as unknown }))
+
+test('an identity is 1 to 256 bytes of well-formed text without control characters', () => {
+  for (const good of ['a', '00012', 'x'.repeat(256), '订'.repeat(85), 'T|*@-_ 1']) expect(isIdentity(good)).toBe(true)
+  for (const bad of [
+    '',
+    'x'.repeat(257),
+    '订'.repeat(86),
+    'a\0',
+    'a\r',
+    'a\u0085',
+    '\ud800',
+    5,
+    null,
+    undefined,
+    ['a'],
+  ])
+    expect(isIdentity(bad)).toBe(false)
+})
+
+test('an amount is an integer that a double holds exactly', () => {
+  for (const good of [0, 1, 2 ** 53 - 1]) expect(isMinorAmount(good)).toBe(true)
+  for (const bad of [-1, -0, 0.5, 2 ** 53, NaN, Infinity, '1', 1n, null]) expect(isMinorAmount(bad)).toBe(false)
+})
+
+test.for([
+  ['2024-05-20T13:29:35+08:00', '2024-05-20T05:29:35.000Z'],
+  ['2024-05-20T13:29:35.120+08:00', '2024-05-20T05:29:35.120Z'],
+  ['2024-05-20T05:29:35Z', '2024-05-20T05:29:35.000Z'],
+  ['2024-05-20 13:29:35', '2024-05-20T05:29:35.000Z'],
+  ['2024-05-20 13:29:35.32', '2024-05-20T05:29:35.320Z'],
+  ['20240520132935', '2024-05-20T05:29:35.000Z'],
+  ['2024-01-01 07:59:59', '2023-12-31T23:59:59.000Z'],
+] as const)('%s is %s', ([text, iso]) => expect(chinaTimeMs(text)).toBe(Date.parse(iso)))
+
+test.for([
+  '',
+  'now',
+  '2024-05-20',
+  '2024-13-20 13:29:35',
+  '1716182975',
+  '2024-05-20T13:29:35+8',
+  'x'.repeat(50),
+  5,
+  null,
+])('%j is no time', (text) => expect(chinaTimeMs(text)).toBeUndefined())

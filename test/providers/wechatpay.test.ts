@@ -1,0 +1,321 @@
+import { createPublicKey, createSecretKey, X509Certificate } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { CallbackRequest } from '../../src/providers/provider.ts'
+import { createWechatpay } from '../../src/providers/wechatpay/create.ts'
+import { sealEnvelope, signRequest, type Envelope } from '../../src/providers/wechatpay/sign.ts'
+import { passesSharedSuite, withoutHeader } from './shared-suite.ts'
+import { otherPrivateKey, platform, platformPrivateKey } from './vectors.ts'
+
+const NOW = new Date('2024-05-20T05:29:36Z')
+const PUBLIC_KEY_ID = 'PUB_KEY_ID_0100000000000000000000000000000001'
+const publicKey = createPublicKey(platform.wechatPayPublicKeyPem)
+const certificate = new X509Certificate(platform.wechatPayCertificatePem)
+const bound = (mchid: string, apiV3Keys: readonly string[] = [platform.apiV3Key]) =>
+  createWechatpay({
+    mchid,
+    appids: new Set(['wx0000000000000001', 'wx0000000000000002']),
+    apiV3Keys: apiV3Keys.map((key) => createSecretKey(Buffer.from(key))),
+    platformKeys: new Map([
+      [certificate.serialNumber, { key: certificate.publicKey, validToMs: certificate.validToDate.getTime() }],
+      [PUBLIC_KEY_ID, { key: publicKey, validToMs: Infinity }],
+    ]),
+  })
+const provider = bound('1900000001')
+
+const transaction = {
+  mchid: '1900000001',
+  appid: 'wx0000000000000001',
+  out_trade_no: 'T1-2024_05|*',
+  transaction_id: '4200002024052012345678901',
+  trade_type: 'JSAPI',
+  trade_state: 'SUCCESS',
+  trade_state_desc: '支付成功',
+  bank_type: 'CMC',
+  attach: '{"out_trade_no":"T9"}',
+  success_time: '2024-05-20T13:29:35+08:00',
+  payer: { openid: 'o-synthetic' },
+  amount: { total: 123456, payer_total: 123000, currency: 'CNY', payer_currency: 'CNY' },
+}
+const payment: Envelope = {
+  id: 'EV-2024052013293500001',
+  eventType: 'TRANSACTION.SUCCESS',
+  originalType: 'transaction',
+  resource: transaction,
+}
+const platformSigner = { serial: PUBLIC_KEY_ID, privateKey: platformPrivateKey, apiV3Key: platform.apiV3Key }
+const signedBytes = (rawBody: Buffer, signer = platformSigner): CallbackRequest => ({
+  ...signRequest(rawBody, signer, NOW),
+  repeatedHeaders: [],
+})
+const notice = (change: Partial<Envelope> = {}, signer = platformSigner) =>
+  signedBytes(sealEnvelope({ ...payment, ...change }, signer.apiV3Key, NOW), signer)
+const withField = (path: string, value: unknown) => {
+  const resource = structuredClone(transaction) as Record<string, unknown>
+  const [outer = '', inner] = path.split('.')
+  if (inner === undefined) resource[outer] = value
+  else resource[outer] = { ...(resource[outer] as object), [inner]: value }
+  return notice({ resource })
+}
+const without = (...fields: string[]) => {
+  const resource: Record<string, unknown> = { ...transaction }
+  for (const field of fields) Reflect.deleteProperty(resource, field)
+  return resource
+}
+const message = {
+  outTradeNo: transaction.out_trade_no,
+  messageType: 'TRANSACTION.SUCCESS',
+  messageId: payment.id,
+  facts: [
+    {
+      eventType: 'payment_succeeded' as const,
+      providerRef: 'wechatpay:4200002024052012345678901',
+      paymentRef: null,
+      amountMinor: 123456,
+      currency: 'CNY',
+      amountKind: 'none' as const,
+      eventTimeMs: Date.parse('2024-05-20T05:29:35Z'),
+      detail: null,
+    },
+  ],
+}
+const refund = {
+  mchid: '1900000001',
+  out_trade_no: 'T1',
+  transaction_id: transaction.transaction_id,
+  out_refund_no: 'R-2',
+  refund_id: '50000000382019052709732678859',
+  refund_status: 'SUCCESS',
+  amount: { total: 123456, refund: 100, payer_total: 123000, payer_refund: 100 },
+}
+const doubled = JSON.stringify(transaction).replace('"attach"', '"out_trade_no":"T9","attach"')
+
+passesSharedSuite({
+  name: 'wechatpay',
+  now: NOW,
+  provider,
+  otherMerchant: bound('1900000002'),
+  otherMerchantRefuses: 'wrong_recipient',
+  genuine: notice(),
+  message,
+  forged: notice({}, { ...platformSigner, privateKey: otherPrivateKey }),
+  signsTime: true,
+  headers: { timestamp: 'wechatpay-timestamp', signature: 'wechatpay-signature' },
+  bytesHaveSpellings: false,
+  signed: signedBytes,
+  withField,
+  identities: ['out_trade_no', 'transaction_id'],
+  wrongTypes: [
+    ['out_trade_no', 12],
+    ['out_trade_no', null],
+    ['transaction_id', { $ne: 1 }],
+    ['transaction_id', ['4200']],
+    ['amount', 1],
+    ['amount', null],
+    ['amount.total', '123456'],
+    ['amount.total', 1.5],
+    ['amount.total', -1],
+    ['amount.total', 2 ** 53],
+    ['amount.total', null],
+    ['amount.currency', 'cny'],
+    ['amount.currency', 156],
+  ],
+  duplicateField: notice({ resource: doubled }),
+  unmapped: [
+    ['a refund', notice({ eventType: 'REFUND.SUCCESS', originalType: 'refund', resource: refund }), 'T1'],
+    [
+      'a refund that came to nothing',
+      notice({ eventType: 'REFUND.CLOSED', originalType: 'refund', resource: refund }),
+      'T1',
+    ],
+    [
+      'a profit-sharing movement under the event type of a payment',
+      notice({
+        originalType: 'profitsharing',
+        resource: { mchid: '1900000001', transaction_id: '4200', out_order_no: 'P1' },
+      }),
+      null,
+    ],
+    ['a profit-sharing movement that looks like a payment', notice({ originalType: 'profitsharing' }), 'T1-2024_05|*'],
+    ['a transaction that is not paid', notice({ resource: { ...transaction, trade_state: 'NOTPAY' } }), 'T1-2024_05|*'],
+    ['an event type that nobody has heard of', notice({ eventType: 'TRANSACTION.PAY_BACK' }), 'T1-2024_05|*'],
+    [
+      'a message without an order',
+      notice({ eventType: 'COMPLAINT.CREATE', originalType: 'x', resource: { a: 1 } }),
+      null,
+    ],
+  ],
+})
+
+describe('wechatpay', () => {
+  test('takes either family of keys, by the serial that the sender names', () => {
+    const byCertificate = notice({}, { ...platformSigner, serial: certificate.serialNumber })
+    expect(provider.verify(byCertificate, NOW)).toEqual({ kind: 'verified', messages: [message] })
+    // Same key, other name: which one signed is never guessed.
+    for (const serial of ['PUB_KEY_ID_02', certificate.serialNumber.toLowerCase(), '0', '389173871612', 'constructor'])
+      expect(provider.verify(notice({}, { ...platformSigner, serial }), NOW)).toEqual({
+        kind: 'refused',
+        rejection: { kind: 'unknown_key', keyId: serial },
+      })
+  })
+
+  test('refuses a certificate that has expired, though it signed well', () => {
+    const late = new Date(certificate.validToDate.getTime() + 60_000)
+    const signer = { ...platformSigner, serial: certificate.serialNumber }
+    const request = {
+      ...signRequest(sealEnvelope(payment, platform.apiV3Key, late), signer, late),
+      repeatedHeaders: [],
+    }
+    expect(provider.verify(request, late)).toMatchObject({ rejection: { kind: 'unknown_key' } })
+  })
+
+  test('refuses the probes, also with a right signature behind the mark, and counts them apart', () => {
+    const genuine = notice()
+    const signature = genuine.headers['wechatpay-signature'] ?? ''
+    for (const probe of [signature, signature.slice(0, 324), 'A', '']) {
+      const headers = { ...genuine.headers, 'wechatpay-signature': `WECHATPAY/SIGNTEST/${probe}` }
+      expect(provider.verify({ ...genuine, headers }, NOW)).toEqual({
+        kind: 'refused',
+        rejection: { kind: 'signature_probe' },
+      })
+    }
+  })
+
+  test('refuses another kind of signature, and takes its name for given when it is missing', () => {
+    const genuine = notice()
+    const headers = withoutHeader(genuine, 'wechatpay-signature-type')
+    expect(provider.verify({ ...genuine, headers }, NOW).kind).toBe('verified')
+    const other = { ...headers, 'wechatpay-signature-type': 'WECHATPAY2-SM2-WITH-SM3' }
+    expect(provider.verify({ ...genuine, headers: other }, NOW)).toMatchObject({ rejection: { kind: 'malformed' } })
+  })
+
+  test('opens with any of the APIv3 keys held; with none it is our trouble, and the sender comes again', () => {
+    const former = 'f'.repeat(32)
+    const request = notice({}, { ...platformSigner, apiV3Key: former })
+    expect(provider.verify(request, NOW)).toEqual({ kind: 'refused', rejection: { kind: 'undecryptable' } })
+    expect(bound('1900000001', [platform.apiV3Key, former]).verify(request, NOW).kind).toBe('verified')
+  })
+
+  test('checks the tag: one flipped bit of the ciphertext, well signed, is refused', () => {
+    const envelope = JSON.parse(sealEnvelope(payment, platform.apiV3Key, NOW).toString()) as {
+      resource: { ciphertext: string; nonce: string; associated_data: string }
+    }
+    const sealed = Buffer.from(envelope.resource.ciphertext, 'base64')
+    for (const index of [0, 100, sealed.length - 17, sealed.length - 16, sealed.length - 1]) {
+      const flipped = Buffer.from(sealed)
+      flipped[index] = (flipped[index] ?? 0) ^ 1
+      const body = { ...envelope, resource: { ...envelope.resource, ciphertext: flipped.toString('base64') } }
+      const verdict = provider.verify(signedBytes(Buffer.from(JSON.stringify(body))), NOW)
+      expect(verdict).toEqual({ kind: 'refused', rejection: { kind: 'undecryptable' } })
+    }
+    for (const change of [{ associated_data: 'transactiox' }, { nonce: 'abcdefabcdef' }]) {
+      const body = { ...envelope, resource: { ...envelope.resource, ...change } }
+      const verdict = provider.verify(signedBytes(Buffer.from(JSON.stringify(body))), NOW)
+      expect(verdict).toEqual({ kind: 'refused', rejection: { kind: 'undecryptable' } })
+    }
+  })
+
+  test.for([
+    ['event_type', { event_type: 7 }],
+    ['resource', { resource: null }],
+    ['resource.algorithm', { resource: { algorithm: 'AEAD_SM4_GCM' } }],
+    ['resource.nonce', { resource: { nonce: '' } }],
+    ['resource.nonce', { resource: { nonce: 'abc' } }],
+    ['resource.nonce', { resource: { nonce: 'n'.repeat(64) } }],
+    ['resource.nonce', { resource: { nonce: '订单订单订单订单订单订单' } }],
+    ['resource.ciphertext', { resource: { ciphertext: 'AAAA' } }],
+    ['resource.ciphertext', { resource: { ciphertext: 5 } }],
+    ['resource.associated_data', { resource: { associated_data: 5 } }],
+    ['resource.original_type', { resource: { original_type: {} } }],
+  ] as const)('names the part of the envelope that is wrong: %s', ([field, change]) => {
+    const envelope = JSON.parse(sealEnvelope(payment, platform.apiV3Key, NOW).toString()) as { resource: object }
+    const resource = 'resource' in change && change.resource ? { ...envelope.resource, ...change.resource } : null
+    const body = { ...envelope, ...change, ...('resource' in change ? { resource } : {}) }
+    const verdict = provider.verify(signedBytes(Buffer.from(JSON.stringify(body))), NOW)
+    expect(verdict).toMatchObject({ kind: 'refused', rejection: { kind: 'malformed', field } })
+  })
+
+  test('is no payment without the merchant and the app in it, or with others than ours', () => {
+    const verdictOf = (resource: object) => provider.verify(notice({ resource }), NOW)
+    const wrong = (field: string) => ({ kind: 'refused', rejection: { kind: 'wrong_recipient', field } })
+    expect(verdictOf(without('mchid'))).toEqual(wrong('mchid'))
+    expect(verdictOf(without('appid'))).toEqual(wrong('appid'))
+    expect(verdictOf({ ...transaction, mchid: 1900000001 })).toEqual(wrong('mchid'))
+    expect(verdictOf({ ...transaction, appid: 'wx0000000000000009' })).toEqual(wrong('appid'))
+    expect(verdictOf({ ...transaction, appid: 'wx0000000000000002' }).kind).toBe('verified')
+    const partner = { ...without('mchid', 'appid'), sp_mchid: '1900000001', sub_mchid: '1900000009' }
+    expect(verdictOf(partner)).toEqual(wrong('mchid'))
+    const elsewhere = notice({
+      eventType: 'REFUND.SUCCESS',
+      originalType: 'refund',
+      resource: { ...refund, mchid: '1' },
+    })
+    expect(provider.verify(elsewhere, NOW)).toEqual(wrong('mchid'))
+  })
+
+  test('takes a sample without original_type for what associated_data says', () => {
+    const unnamed = (associatedData: string) =>
+      provider.verify(notice({ originalType: undefined, associatedData }), NOW)
+    expect(unnamed('transaction')).toEqual({ kind: 'verified', messages: [message] })
+    expect(unnamed('profitsharing')).toMatchObject({ messages: [{ facts: [] }] })
+    expect(unnamed('')).toMatchObject({ messages: [{ facts: [] }] })
+  })
+
+  test('reads any time that WeChat Pay writes, and refuses no payment for one that it does not', () => {
+    const timeOf = (success_time: unknown) => {
+      const verdict = provider.verify(notice({ resource: { ...transaction, success_time } }), NOW)
+      return verdict.kind === 'verified' ? verdict.messages[0].facts[0]?.eventTimeMs : verdict
+    }
+    expect(timeOf('2024-05-20T13:29:35.120+08:00')).toBe(Date.parse('2024-05-20T05:29:35.120Z'))
+    expect(timeOf('20240520132935')).toBe(Date.parse('2024-05-20T05:29:35Z'))
+    for (const other of ['yesterday', 5, undefined, '9999-99-99T99:99:99+08:00'])
+      expect(timeOf(other)).toBe(NOW.getTime())
+  })
+
+  test('reads a combined payment as one message per order', () => {
+    const order = (n: number, change: object = {}) => ({
+      mchid: '1900000001',
+      out_trade_no: `T${n}`,
+      transaction_id: `420000${n}`,
+      trade_state: 'SUCCESS',
+      success_time: '2024-05-20T13:29:35+08:00',
+      amount: { total_amount: n, payer_amount: 0, currency: 'CNY' },
+      ...change,
+    })
+    const combined = (sub_orders: unknown, change: object = {}) =>
+      provider.verify(
+        notice({
+          resource: {
+            combine_mchid: '1900000001',
+            combine_appid: 'wx0000000000000001',
+            combine_out_trade_no: 'C1',
+            sub_orders,
+            ...change,
+          },
+        }),
+        NOW,
+      )
+    expect(combined([order(1), order(2)])).toMatchObject({
+      messages: [
+        { outTradeNo: 'T1', facts: [{ providerRef: 'wechatpay:4200001', amountMinor: 1 }] },
+        { outTradeNo: 'T2', facts: [{ providerRef: 'wechatpay:4200002', amountMinor: 2 }] },
+      ],
+    })
+    expect(combined([order(1), order(2, { trade_state: 'NOTPAY' })])).toMatchObject({
+      messages: [{ facts: [{}] }, { facts: [] }],
+    })
+    const refusalOf = (...given: Parameters<typeof combined>) => {
+      const verdict = combined(...given)
+      return verdict.kind === 'refused' ? verdict.rejection : verdict
+    }
+    expect(refusalOf([order(1), order(2, { mchid: '1900000002' })])).toMatchObject({ kind: 'wrong_recipient' })
+    expect(refusalOf([order(1)], { combine_mchid: '1900000002' })).toMatchObject({ kind: 'wrong_recipient' })
+    expect(refusalOf([order(1)], { combine_appid: 'wx9' })).toMatchObject({ kind: 'wrong_recipient' })
+    expect(refusalOf([order(1), order(2, { transaction_id: '' })])).toEqual({
+      kind: 'malformed',
+      field: 'sub_orders.transaction_id',
+    })
+    expect(refusalOf([order(1, { amount: { total: 1 } })])).toEqual({ kind: 'malformed', field: 'sub_orders.amount' })
+    for (const orders of [[], 'x', [null], Array.from({ length: 51 }, (_, n) => order(n))])
+      expect(refusalOf(orders)).toEqual({ kind: 'malformed', field: 'sub_orders' })
+  })
+})
