@@ -1,0 +1,69 @@
+/**
+ * A processor that dies, freezes or throws at a named point: `CRASH_AT=point`, `CRASH_ACTION=kill|stop|throw`, on the
+ * `CRASH_PASSAGE`-th passage. It writes `CRASH_MARKER` first, so that a point that was never reached is noticed.
+ * `MUTANT` breaks a rule on purpose: what the rule is for shows in the test.
+ */
+import { writeFileSync } from 'node:fs'
+import type { CrashPoint } from '../../src/processor/crash-points.ts'
+import { readProcessorConfig } from '../../src/processor/config.ts'
+import { startProcessor } from '../../src/processor/start.ts'
+import type { Steps } from '../../src/processor/steps.ts'
+import { runProcess } from '../../src/runtime/lifecycle.ts'
+import { createLog } from '../../src/runtime/log.ts'
+
+const { CRASH_AT, CRASH_ACTION = 'kill', CRASH_MARKER = '', CRASH_PASSAGE = '1', MUTANT } = process.env
+let passages = 0
+
+export function crash(): void {
+  writeFileSync(CRASH_MARKER, `${process.pid}\n`)
+  if (CRASH_ACTION === 'throw') throw new Error(`crash at ${CRASH_AT ?? ''}`)
+  process.kill(process.pid, CRASH_ACTION === 'stop' ? 'SIGSTOP' : 'SIGKILL')
+}
+
+const reach = (point: CrashPoint) => {
+  if (point === CRASH_AT && ++passages === Number(CRASH_PASSAGE)) crash()
+}
+
+/** Large enough to fill every socket buffer of the loopback. */
+const UNREAD_ANSWER = `select repeat('x', 8192) from generate_series(1, 8192)`
+
+const mutate = (steps: Steps): Steps => {
+  if (MUTANT === 'only_own_rows')
+    return {
+      ...steps,
+      // What an earlier owner left is taken for emitted; numbered so that the guard of dense rows does not see it.
+      eventsToEmit: async (session, position, applied) => {
+        const rows = await steps.eventsToEmit(session, position, applied)
+        const own = rows.filter(({ laneSeq }) => applied !== undefined && laneSeq >= applied.baseSeq)
+        return own.map((row, index) => ({ ...row, laneSeq: position.ledger + index }))
+      },
+    }
+  if (MUTANT === 'frozen_in_answer')
+    return {
+      ...steps,
+      applyBatch: (session, position, records, end) =>
+        steps.applyBatch(
+          {
+            ...session,
+            transaction: (work, onCommitSent) =>
+              session.transaction(async (tx) => {
+                const done = await work(tx)
+                const answer = tx.query(UNREAD_ANSWER)
+                if (passages++ === 0) setImmediate(crash)
+                await answer
+                return done
+              }, onCommitSent),
+          },
+          position,
+          records,
+          end,
+        ),
+    }
+  return steps
+}
+
+await runProcess(async () => {
+  const config = readProcessorConfig(process.env)
+  const log = createLog('processor', config.LOG_LEVEL)
+  return { running: await startProcessor(config, { log, reach, changeSteps: mutate }), log }
+})
