@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { RolledBack } from '../../src/runtime/postgres.ts'
 import { backoffMs, fateOf } from '../../src/processor/fate.ts'
 
 const postgres = (code: string, constraint?: string) =>
@@ -26,7 +27,7 @@ describe('trouble around the records passes: the lane waits', () => {
     ['a refused connection', coded('ECONNREFUSED')],
     ['a lost connection', new Error('Connection terminated unexpectedly')],
     ['a statement on a lost connection', new Error('Client has encountered a connection error and is not queryable')],
-    ['COMMIT answered ROLLBACK', named('RolledBack')],
+    ['COMMIT answered ROLLBACK', new RolledBack('COMMIT answered ROLLBACK')],
     ['the registry is away', named('RegistryUnavailable')],
   ])('%s', (_, error) => expect(fateOf(error).kind).toBe('retry'))
 })
