@@ -1,14 +1,23 @@
-/** Says what happens and how long it may take; a line per step, so that a log of it reads as well as a screen. */
+const SIGN_OF_LIFE_MS = 15_000
+
+/**
+ * Says what happens, how long it may take, every 15 s how long it has taken, and at the end how long it took. Whole
+ * lines, as several steps may run at once.
+ */
 export async function step<T>(what: string, estimate: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now()
-  process.stderr.write(`  ${what} (${estimate}) … `)
+  const seconds = () => `${((performance.now() - start) / 1000).toFixed(1)} s`
+  say(`  ${what} (${estimate}) …`)
+  const timer = setInterval(() => say(`  ${what}: ${seconds()} so far`), SIGN_OF_LIFE_MS)
   try {
     const result = await work()
-    process.stderr.write(`${((performance.now() - start) / 1000).toFixed(1)} s\n`)
+    say(`  ${what}: done in ${seconds()}`)
     return result
   } catch (error) {
-    process.stderr.write('failed\n')
+    say(`  ${what}: failed after ${seconds()}`)
     throw error
+  } finally {
+    clearInterval(timer)
   }
 }
 

@@ -82,8 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 /** Names everything that is missing at once, before the first download, then fetches and builds. */
 async function preparePrograms(): Promise<void> {
   await requirePrograms([JAVA, ...(isKafkaCached() ? [] : [MAVEN]), ...(isRegistryCached() ? [] : [GO])])
-  await kafkaProgram()
-  await registryProgram()
+  await Promise.all([kafkaProgram(), registryProgram()])
 }
 
 async function stopParts(parts: readonly Part[]): Promise<void> {
