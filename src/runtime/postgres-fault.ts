@@ -29,3 +29,14 @@ export function isDatabaseTrouble(error: unknown): boolean {
 /** The tables are missing: the database was never migrated. */
 export const isUnmigrated = (error: unknown): boolean =>
   error instanceof Error && ['42P01', '42703', '3F000'].includes(String((error as { code?: unknown }).code))
+
+/** A value or a constraint: the data of this statement, whatever happens around it. */
+export const isDataFault = (error: unknown): boolean => /^2[23]...$/.test(sqlStateOf(error))
+
+/** Somebody else's lock was not given back in time. */
+export const isBusy = (error: unknown): boolean => sqlStateOf(error) === '55P03'
+
+function sqlStateOf(error: unknown): string {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return typeof code === 'string' ? code : ''
+}

@@ -8,7 +8,7 @@ export interface LockedOrder {
   readonly hasPayload: boolean
 }
 
-type OrderRow = [
+export type OrderRow = [
   id: unknown,
   merchant: string,
   outTradeNo: string,

@@ -1,0 +1,156 @@
+import type pg from 'pg'
+import { decideCreate } from '../orders/create.ts'
+import type { ExistingOrder } from '../orders/create-order.ts'
+import type { Status } from '../orders/model.ts'
+import type { BodyField, OrderBody } from '../orders/order-body.ts'
+import { transaction, type Transaction } from '../runtime/postgres.ts'
+import { isBusy, isDataFault } from '../runtime/postgres-fault.ts'
+import { int8s } from './bind.ts'
+import { completeStubs } from './complete-stubs.ts'
+import { findTerms, type FoundTerms } from './find-terms.ts'
+import { insertOrders, type NewOrder } from './insert-orders.ts'
+import { lockOrders } from './lock-orders.ts'
+import { notifyLanes } from './notify.ts'
+
+export type CreateResult =
+  | { readonly kind: 'created' | 'same'; readonly status: Status }
+  | { readonly kind: 'differs'; readonly field: BodyField }
+  | { readonly kind: 'archived' }
+  /** The order's lane holds its lock for too long: ask again. */
+  | { readonly kind: 'busy' }
+  /** Postgres refuses this order's data, which the caller should have. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/**
+ * Creates orders, each with its own result at the same index; safe to call again with the same ones. New orders need
+ * nobody's lock. A stub (its callback came first) does, so stubs get a transaction of their own: a lane that is slow
+ * with one of them keeps no other order waiting.
+ * @param orders a key may be there twice: the first one counts, as if they came one after another
+ */
+export async function createOrders(pool: pg.Pool, appId: string, orders: readonly NewOrder[]): Promise<CreateResult[]> {
+  try {
+    return await createAll(pool, appId, orders)
+  } catch (error) {
+    if (!isDataFault(error)) throw error
+    if (orders.length === 1) return [{ kind: 'failed', error }]
+    const results: CreateResult[] = []
+    for (const order of orders) results.push(...(await createOrders(pool, appId, [order])))
+    return results
+  }
+}
+
+async function createAll(pool: pg.Pool, appId: string, orders: readonly NewOrder[]): Promise<CreateResult[]> {
+  const firsts = new Map<string, NewOrder>()
+  for (const order of orders) if (!firsts.has(keyOf(order))) firsts.set(keyOf(order), order)
+  const settled = await settle([...firsts.values()], (asked) => transaction(pool, (tx) => insertNew(tx, asked)))
+  const stubs = [...firsts.values()].filter((order) => settled.get(keyOf(order))?.kind === 'stub')
+  if (stubs.length > 0) {
+    const completed = await settle(stubs, (asked) => completeOrBusy(pool, appId, asked))
+    for (const [key, value] of completed) settled.set(key, value)
+  }
+  return orders.map((order) => {
+    const value = settled.get(keyOf(order))
+    if (value === undefined) throw new Error('an order without a result')
+    return resultOf(order.body, firsts.get(keyOf(order)) === order, value)
+  })
+}
+
+/** What a key's first order came to, and what the others of the key compare themselves with. */
+type Settled =
+  | { readonly kind: 'created'; readonly body: OrderBody }
+  | { readonly kind: 'found'; readonly found: FoundTerms }
+  | { readonly kind: 'stub' }
+  | { readonly kind: 'busy' }
+
+async function settle(orders: readonly NewOrder[], work: (orders: readonly NewOrder[]) => Promise<Settled[]>) {
+  const values = await work(orders)
+  return new Map(orders.map((order, index): [string, Settled] => [keyOf(order), values[index] ?? { kind: 'busy' }]))
+}
+
+async function insertNew(tx: Transaction, orders: readonly NewOrder[]): Promise<Settled[]> {
+  const ids = await insertOrders(tx, orders)
+  // After the insert, so that an order which another transaction has just committed is seen.
+  const terms = await findTerms(
+    tx,
+    orders.map(({ body }) => body),
+  )
+  const revived: number[] = []
+  const settled = orders.map(({ body }, index): Settled => {
+    const [id, found = { kind: 'none' }] = [ids.get(index), terms[index]]
+    if (id !== undefined && found.kind === 'archived') revived.push(id)
+    else if (id !== undefined) return { kind: 'created', body }
+    if (found.kind === 'order' && found.order.status === 'awaited') return { kind: 'stub' }
+    return { kind: 'found', found }
+  })
+  if (revived.length > 0) await removeOrders(tx, revived)
+  return settled
+}
+
+async function completeOrBusy(pool: pg.Pool, appId: string, stubs: readonly NewOrder[]): Promise<Settled[]> {
+  try {
+    return await transaction(pool, (tx) => completeLocked(tx, appId, stubs))
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    return stubs.map(() => ({ kind: 'busy' }))
+  }
+}
+
+async function completeLocked(tx: Transaction, appId: string, stubs: readonly NewOrder[]): Promise<Settled[]> {
+  const bodies = stubs.map(({ body }) => body)
+  const idsOf = (terms: readonly FoundTerms[]) =>
+    terms.flatMap((found) => (found.kind === 'order' ? found.orderId : []))
+  await lockOrders(tx, idsOf(await findTerms(tx, bodies)))
+  // Read again: the one before the lock was only to find the ids.
+  const terms = await findTerms(tx, bodies)
+  const toComplete: { orderId: number; body: OrderBody }[] = []
+  const settled = bodies.map((body, index): Settled => {
+    const found = terms[index] ?? { kind: 'none' }
+    if (found.kind !== 'order' || decideCreate(found.order, body).kind !== 'create') return { kind: 'found', found }
+    toComplete.push({ orderId: found.orderId, body })
+    return { kind: 'created', body }
+  })
+  if (toComplete.length > 0) await notifyLanes(tx, appId, await completeStubs(tx, toComplete))
+  return settled
+}
+
+function resultOf(body: OrderBody, isFirst: boolean, settled: Settled): CreateResult {
+  switch (settled.kind) {
+    case 'created':
+      return isFirst ? { kind: 'created', status: 'pending' } : compare(pendingWith(settled.body), body)
+    case 'found':
+      if (settled.found.kind === 'archived') return { kind: 'archived' }
+      // Neither found nor inserted: it went away in between. The next try sees why.
+      return settled.found.kind === 'none' ? { kind: 'busy' } : compare(settled.found.order, body)
+    case 'stub':
+    case 'busy':
+      return { kind: 'busy' }
+  }
+}
+
+function compare(existing: ExistingOrder, body: OrderBody): CreateResult {
+  const decision = decideCreate(existing, body)
+  switch (decision.kind) {
+    case 'same':
+      return { kind: 'same', status: existing.status }
+    case 'differs':
+      return { kind: 'differs', field: decision.field }
+    case 'archived':
+      return { kind: 'archived' }
+    case 'create':
+      return { kind: 'busy' }
+  }
+}
+
+const pendingWith = (terms: OrderBody): ExistingOrder => ({ status: 'pending', bodyHash: null, terms })
+const keyOf = ({ body }: NewOrder) => `${body.merchant}\0${body.outTradeNo}`
+
+/** Takes back what this very transaction inserted. */
+async function removeOrders(tx: Transaction, ids: readonly number[]): Promise<void> {
+  await tx.query({
+    name: 'remove-orders',
+    text: `with gone as (delete from orders where id = any($1::int8[]) returning id),
+      timer as (delete from timers using gone where order_id = gone.id)
+      delete from order_payloads using gone where order_id = gone.id`,
+    values: [int8s(ids)],
+  })
+}
