@@ -119,6 +119,11 @@ describe('merchants', () => {
       { ...wechatpay, publicKeys: [{ publicKeyId: 'PUB_KEY_ID_1', publicKeyFile: 'ec' }] },
       'must hold an RSA key',
     ],
+    [
+      'an RSA key that is made for other signatures',
+      { ...wechatpay, publicKeys: [{ publicKeyId: 'PUB_KEY_ID_1', publicKeyFile: 'pss' }] },
+      'must hold an RSA key',
+    ],
     ['a key for a certificate', { ...wechatpay, platformCertificates: [{ certificateFile: 'platform.pub' }] }, 'X.509'],
     ['too many APIv3 keys', { ...wechatpay, apiV3KeyFiles: Array(5).fill('apiv3') }, 'apiV3KeyFiles'],
   ] as const)('refuse %s', ([, section, problem]) => {
@@ -127,6 +132,8 @@ describe('merchants', () => {
     write('private', weak.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
     const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     write('ec', ec.publicKey.export({ type: 'spki', format: 'pem' }).toString())
+    const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2_048 })
+    write('pss', pss.publicKey.export({ type: 'spki', format: 'pem' }).toString())
     write('acme.json', { wechatpay: section })
     expect(problems().join('\n')).toContain(problem)
   })

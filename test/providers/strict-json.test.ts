@@ -34,6 +34,7 @@ test.for([
   '{"a":{"a":{"a":1}},"b":{"a":1}}',
   '[{"a":1},{"a":1}]',
   String.raw`{"a":"\"a\":1,\"a\":2","b":"\\"}`,
+  String.raw`{"a":"x\",\"a\":1","b":"\\\\\",\"a\":1"}`,
   `${'['.repeat(20)}${']'.repeat(20)}`,
 ])('takes %s', (text) => expect(parseStrictJson(text)).toEqual({ value: JSON.parse(text) as unknown }))
 

@@ -105,6 +105,8 @@ passesSharedSuite({
   withField,
   identities: ['out_trade_no', 'transaction_id'],
   wrongTypes: [
+    // With the provider's name before it, it would be too long.
+    ['transaction_id', '4'.repeat(250)],
     ['out_trade_no', 12],
     ['out_trade_no', null],
     ['transaction_id', { $ne: 1 }],

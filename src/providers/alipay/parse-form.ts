@@ -44,7 +44,6 @@ export function parseForm(body: Buffer): Form | undefined {
       const byte = body[at] ?? 0
       if (byte === AMPERSAND) break
       if (byte === PERCENT) {
-        if (at + 2 >= size) return undefined
         const value = ((HEX[body[at + 1] ?? 0] ?? -1) << 4) | (HEX[body[at + 2] ?? 0] ?? -1)
         if (value < 0) return undefined
         bytes[end++] = value
