@@ -51,7 +51,7 @@ const REACHED = [
   'src/producer/partitioners/default/murmur2.js',
   'src/producer/sendMessages.js',
   'src/protocol/recordBatch/crc32C/index.js',
-  'src/protocol/recordBatch/record/v0/index.js',
+  'src/protocol/requests/produce/v3/request.js',
   'src/retry/index.js',
 ]
 

@@ -1,12 +1,11 @@
 import type * as Kafkajs from 'kafkajs'
 import { internalsOf, type Guard } from './guards/internals.ts'
 import { guardAbortedRecords } from './guards/aborted-records.ts'
-import { guardCrc32c } from './guards/crc32c.ts'
 import { guardEosManager } from './guards/eos-manager.ts'
 import { guardFilteredBatches } from './guards/filtered-batches.ts'
 import { guardMessageGrouping } from './guards/message-grouping.ts'
 import { guardOffsetReset } from './guards/offset-reset.ts'
-import { guardRecordEncoding } from './guards/record-encoding.ts'
+import { guardProduceEncoding } from './guards/produce-encoding.ts'
 import { guardRequestQueueTimer } from './guards/request-queue-timer.ts'
 import { guardSingleConnect } from './guards/single-connect.ts'
 
@@ -19,8 +18,7 @@ const GUARDS: readonly Guard[] = [
   guardFilteredBatches,
   guardEosManager,
   guardMessageGrouping,
-  guardRecordEncoding,
-  guardCrc32c,
+  guardProduceEncoding,
 ]
 const guarded = Symbol.for('paidonce.kafkajs.guarded')
 
