@@ -39,9 +39,16 @@ export async function connectPatiently(
 ): Promise<Connections | undefined> {
   const { TOPIC_PREFIX: topicPrefix, ALLOW_SINGLE_REPLICA: allowSingleReplica } = config
   for (let failures = 1; !isStopped(); failures++) {
+    // Later on the last error says more.
+    const doing = (what: string) => {
+      if (failures === 1) say(what)
+    }
     try {
+      doing('reading the topics from Kafka')
       const partitions = await checkTopology(parts.admin, parts.pool, { topicPrefix, allowSingleReplica })
+      doing('reading the schemas from the registry')
       const codec = await createCodec(config.SCHEMA_REGISTRY_URL, topicPrefix, log)
+      doing('connecting to Kafka')
       const offsets = await createOffsetReader(parts.settings, log)
       return { partitions, codec, offsets }
     } catch (error) {
