@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { OrderBody } from '../orders/order-body.ts'
 import type { Refusal } from './refusal.ts'
 import type { RawText } from './strict-json.ts'
 
@@ -17,7 +18,7 @@ export const outTradeNo = z
   .refine((text) => text !== '.' && text !== '..', 'must not be "." or "..": neither fits into an address')
 export const merchant = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, "_", "." and "-", no sign first')
+  .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'must be 1 to 64 of a-z, 0-9, _ and -, as in the address of its callbacks')
 
 const isRaw = (value: unknown): value is RawText =>
   typeof value === 'object' && value !== null && 'raw' in value && typeof value.raw === 'string'
@@ -27,7 +28,7 @@ const payload = z
   .refine(storable, 'must be well-formed text without NUL')
   .refine((text) => bytes(text) <= PAYLOAD_BYTES_MAX, `must be at most ${PAYLOAD_BYTES_MAX} bytes as UTF-8`)
 
-const OrderBody = z.strictObject({
+const Body = z.strictObject({
   merchant,
   out_trade_no: outTradeNo,
   amount_minor: z.int('must be an integer in minor units (19.99 CNY is 1999)').min(1, 'must be at least 1'),
@@ -47,24 +48,12 @@ const OrderBody = z.strictObject({
   payload: payload.nullish(),
 })
 
-/** An order as the merchant asks for it, valid and in our terms. */
-export interface OrderRequest {
-  readonly merchant: string
-  readonly outTradeNo: string
-  readonly amountMinor: number
-  readonly currency: string
-  readonly expiresAtMs: number
-  readonly groupKey: string | null
-  /** Opaque text, copied into the events of this order. */
-  readonly payload: string | null
-}
-
 export type ParsedOrder =
-  { readonly kind: 'order'; readonly order: OrderRequest } | { readonly kind: 'refused'; readonly refusal: Refusal }
+  { readonly kind: 'order'; readonly order: OrderBody } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /** @param value of the strict JSON reader, `payload` opaque. The refusal names the first field at fault. */
 export function parseOrder(value: unknown): ParsedOrder {
-  const parsed = OrderBody.safeParse(value)
+  const parsed = Body.safeParse(value)
   if (!parsed.success) return { kind: 'refused', refusal: fieldRefusal(parsed.error, value) }
   const body = parsed.data
   return {

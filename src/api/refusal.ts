@@ -5,6 +5,8 @@ export interface Refusal {
   readonly field?: string
   /** What is wrong, for the caller: no foreign data, no SQL, no names of our parts. */
   readonly detail: string
+  /** For programs, where one kind has several: `already_paid`. */
+  readonly reason?: string
   /** What the caller can do about it. */
   readonly remedy?: string
   /** For the log only. */
@@ -27,6 +29,7 @@ export const REFUSALS = {
   idempotency_key_reused: { status: 422, title: 'The idempotency key was used for another command' },
   command_failed: { status: 500, title: 'The command failed' },
   internal: { status: 500, title: 'Something went wrong on our side' },
+  order_busy: { status: 503, title: 'The order is being worked on' },
   overloaded: { status: 503, title: 'Too many requests at once' },
   not_ready: { status: 503, title: 'Not ready' },
   database_unavailable: { status: 503, title: 'The database is not available' },
@@ -45,6 +48,7 @@ export function problemOf(refusal: Refusal, instance?: string) {
     status,
     detail: refusal.detail,
     ...(refusal.field === undefined ? {} : { field: refusal.field }),
+    ...(refusal.reason === undefined ? {} : { reason: refusal.reason }),
     ...(refusal.remedy === undefined ? {} : { remedy: refusal.remedy }),
     ...(instance === undefined ? {} : { instance: `urn:uuid:${instance}` }),
   }

@@ -14,16 +14,32 @@ export class RolledBack extends Error {
   override readonly name = 'RolledBack'
 }
 
+/** In milliseconds. */
+export interface PoolLimits {
+  readonly connectMs?: number
+  readonly statementMs?: number
+  readonly lockMs?: number
+  /** How long an answer is waited for here; it also ends the wait for a server that is frozen. */
+  readonly answerMs?: number
+}
+
 /** A pool for the api and the tools; a lane has a connection of its own (`lane-session.ts`). */
-export function createPool(connectionString: string, applicationName: string, log: Log, max = 10): pg.Pool {
+export function createPool(
+  connectionString: string,
+  applicationName: string,
+  log: Log,
+  max = 10,
+  { connectMs = 10_000, statementMs = 30_000, lockMs = 10_000, answerMs }: PoolLimits = {},
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
     max,
     application_name: applicationName,
-    connectionTimeoutMillis: 10_000,
-    statement_timeout: 30_000,
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
     idle_in_transaction_session_timeout: 30_000,
-    lock_timeout: 10_000,
+    lock_timeout: lockMs,
+    ...(answerMs === undefined ? {} : { query_timeout: answerMs }),
   })
   // Without a listener a lost idle connection ends the process (node-postgres #3202).
   pool.on('error', (error) => log.warn({ error: describeError(error) }, 'idle Postgres connection lost'))

@@ -34,7 +34,8 @@ test('a valid order, with and without what may be left out', () => {
 
 test.each([
   [{ merchant: undefined }, 'merchant | merchant is missing.'],
-  [{ merchant: '-x' }, /^merchant \| merchant must be 1 to 64 of A-Z/],
+  [{ merchant: '-x' }, /^merchant \| merchant must be 1 to 64 of a-z/],
+  [{ merchant: 'Acme' }, /^merchant \|/],
   [{ merchant: 'a/b' }, /^merchant \|/],
   [{ out_trade_no: 12 }, 'out_trade_no | out_trade_no must be a string.'],
   [{ out_trade_no: '' }, /^out_trade_no \|/],

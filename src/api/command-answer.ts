@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import type { Command } from '../store/read-commands.ts'
+import { commandView } from './order-view.ts'
+import { refuse, type ApiAnswer } from './route.ts'
+
+/** What the lane writes as a command's result: its outcome. */
+const Result = z.union([
+  z.object({ kind: z.literal('done'), status: z.string() }),
+  z.object({ kind: z.literal('refused'), status: z.string(), refusal: z.looseObject({ reason: z.string() }) }),
+])
+
+export const locationOf = (command: Command) => `/v1/commands/${command.id}`
+
+const SAYS: Readonly<Record<string, string>> = {
+  unknown_order: 'The order is known only from callbacks; it was never created.',
+  already_paid: 'The order is paid already.',
+  already_refunded: 'The order is refunded already.',
+}
+const REMEDIES: Readonly<Record<string, string>> = {
+  unknown_order: 'Create it first.',
+  already_paid: 'Refund the payment at its provider.',
+}
+
+/** The same command, asked about now or later, gets the same answer. */
+export function answerOf(command: Command): ApiAnswer & { readonly outcome: string } {
+  const headers = { location: locationOf(command) }
+  const body = commandView(command)
+  if (command.status === 'pending')
+    return { kind: 'answer', outcome: 'pending', status: 202, body, headers: { ...headers, 'retry-after': '1' } }
+  const result = Result.safeParse(command.result)
+  if (command.status === 'failed' || !result.success)
+    return {
+      ...refuse({
+        kind: 'command_failed',
+        detail: `Command ${command.id} could not be decided.`,
+        remedy: 'Tell the operator its number; it changed nothing.',
+      }),
+      outcome: 'failed',
+    }
+  if (result.data.kind === 'done') return { kind: 'answer', outcome: 'done', status: 200, body, headers }
+  const { reason } = result.data.refusal
+  const remedy = REMEDIES[reason]
+  return {
+    ...refuse({
+      kind: 'command_refused',
+      reason,
+      detail: SAYS[reason] ?? `The order's status is ${result.data.status}.`,
+      ...(remedy === undefined ? {} : { remedy }),
+    }),
+    outcome: 'refused',
+  }
+}

@@ -1,0 +1,70 @@
+import type pg from 'pg'
+import { partitionFor } from '../runtime/kafka/partition.ts'
+import { describeError, type Log } from '../runtime/log.ts'
+import { isUnmigrated } from '../runtime/postgres-fault.ts'
+import { readTopology } from '../store/topology.ts'
+import type { Refusal } from './refusal.ts'
+
+/** Which lane an order belongs to, and whether the database can be worked with at all. */
+export interface Lanes {
+  /** Undefined: how many lanes there are is not known yet. */
+  readonly laneOf: (outTradeNo: string) => number | undefined
+  /** True, or why not. */
+  readonly ready: () => true | string
+  readonly close: () => void
+}
+
+export const LANES_UNKNOWN: Refusal = {
+  kind: 'not_ready',
+  detail: 'The number of lanes is not known yet.',
+  remedy: 'Run: paidonce topics create, with DATABASE_URL set.',
+}
+
+const LOOK_AGAIN_MS = 5_000
+const RETRY_MS_MIN = 100
+
+/**
+ * Asks Postgres for the topology until it is there, and then every 5 s whether it still answers and says the same: an
+ * order with a lane from another count would never meet its callbacks, so a changed one stops creation until a restart.
+ */
+export function watchLanes(pool: pg.Pool, inputTopic: string, log: Log): Lanes {
+  let partitions: number | undefined
+  let state: true | string = 'the database has not answered yet'
+  let timer: NodeJS.Timeout | undefined
+  let failures = 0
+  let closed = false
+
+  function see(found: number | undefined) {
+    failures = 0
+    if (found === undefined) state = `no topology is recorded for ${inputTopic}: run paidonce topics create`
+    else if (partitions !== undefined && partitions !== found)
+      state = `${inputTopic} had ${partitions} lanes when this process started and has ${found} now: restart it`
+    else {
+      if (partitions === undefined) log.info({ partitions: found }, 'lanes known')
+      partitions = found
+      state = true
+    }
+  }
+  function fail(error: unknown) {
+    failures++
+    state = isUnmigrated(error) ? 'tables are missing: run paidonce migrate' : 'the database does not answer'
+    log.warn({ error: describeError(error), failures }, state)
+  }
+  async function look() {
+    await readTopology(pool, inputTopic).then(see, fail)
+    if (closed) return
+    const waitMs = failures === 0 && state === true ? LOOK_AGAIN_MS : RETRY_MS_MIN * 2 ** Math.min(failures, 5)
+    timer = setTimeout(() => void look(), Math.min(LOOK_AGAIN_MS, waitMs) * (0.75 + Math.random() / 4))
+    timer.unref()
+  }
+  void look()
+  return {
+    laneOf: (outTradeNo) =>
+      partitions === undefined || (state !== true && failures === 0) ? undefined : partitionFor(outTradeNo, partitions),
+    ready: () => state,
+    close: () => {
+      closed = true
+      clearTimeout(timer)
+    },
+  }
+}

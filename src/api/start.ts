@@ -1,0 +1,117 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import { serveHealth } from '../runtime/health.ts'
+import type { Running } from '../runtime/lifecycle.ts'
+import { createLog, describeError, type Log } from '../runtime/log.ts'
+import { createPool } from '../runtime/postgres.ts'
+import { INPUT_TOPIC } from '../schemas/topics.ts'
+import { findApiToken } from '../store/api-tokens.ts'
+import { createOrders } from '../store/create-orders.ts'
+import { fileCommand } from '../store/file-command.ts'
+import { findOrder } from '../store/find-order.ts'
+import { listen } from '../store/listen.ts'
+import { commandsChannel } from '../store/notify.ts'
+import { readTimeline } from '../store/order-timeline.ts'
+import { readCommands } from '../store/read-commands.ts'
+import { createApp } from './app.ts'
+import { createCommandWaiter } from './await-command.ts'
+import { closeOrderRoute } from './close-order-route.ts'
+import type { ApiConfig } from './config.ts'
+import { createOrdersRoute } from './create-orders-route.ts'
+import { watchLanes } from './lanes.ts'
+import { createApiMetrics } from './metrics.ts'
+import { readCommandRoute } from './read-command-route.ts'
+import { readOrderRoute, readTimelineRoute } from './read-order-route.ts'
+
+export interface Api extends Running {
+  readonly port: number
+  readonly metricsPort: number
+}
+
+/** An api that is asked has seconds, not the half minute of a tool. */
+const POOL_LIMITS = { connectMs: 2_000, statementMs: 5_000, lockMs: 2_000, answerMs: 8_000 }
+const DRAIN_MS_MAX = 10_000
+
+/** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */
+export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clock } = {}): Promise<Api> {
+  const { log = createLog('api', config.LOG_LEVEL), clock = systemClock } = deps
+  const { APP_ID: appId, DATABASE_URL: databaseUrl } = config
+  const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
+  const metrics = createApiMetrics()
+  const pool = createPool(databaseUrl, `${appId}-api`, log, config.DATABASE_CONNECTIONS_MAX, POOL_LIMITS)
+  const lanes = watchLanes(pool, inputTopic, log)
+  const waiter = createCommandWaiter(
+    (ids) => readCommands(pool, ids),
+    (error) => log.warn({ error: describeError(error) }, 'cannot look for finished commands'),
+  )
+  const onNotification = (_channel: string, payload: string) => waiter.hear(Number(payload))
+  const listener = listen(databaseUrl, [commandsChannel(appId)], { onNotification, onConnected: () => undefined }, log)
+
+  const reading = {
+    findOrder: (merchant: string, outTradeNo: string) => findOrder(pool, merchant, outTradeNo),
+    readTimeline: (orderId: number) => readTimeline(pool, orderId, inputTopic),
+  }
+  const routes = [
+    createOrdersRoute({
+      createOrders: (orders) => createOrders(pool, appId, orders),
+      laneOf: lanes.laneOf,
+      ...{ metrics, log },
+    }),
+    readOrderRoute(reading),
+    readTimelineRoute(reading),
+    closeOrderRoute({
+      fileCommand: (request) => fileCommand(pool, appId, request),
+      ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics },
+    }),
+    readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
+  ]
+  const app = createApp(routes, {
+    findPrincipal: async (tokenHash, now) => {
+      const token = await findApiToken(pool, tokenHash, now)
+      return token && { tokenId: token.id, name: token.name, merchant: token.merchant, role: token.role }
+    },
+    ...{ clock, log, metrics, bodyBytesMax: config.BODY_BYTES_MAX, inFlightMax: config.IN_FLIGHT_MAX },
+  })
+  const server = createServer(SERVER_LIMITS, app)
+  server.maxConnections = config.CONNECTIONS_MAX
+  await new Promise<void>((resolve, reject) =>
+    server.once('error', reject).listen(config.PORT, config.HOST, () => resolve()),
+  )
+  let stopping = false
+  const ready = () => (stopping ? 'stopping' : lanes.ready())
+  const health = await serveHealth(metrics.registry, { alive: () => true, ready }, config.METRICS_PORT)
+  const port = (server.address() as AddressInfo).port
+  log.info({ port, metricsPort: health.port }, 'api listens')
+
+  const stop = async () => {
+    stopping = true
+    waiter.close()
+    await drain(server)
+    lanes.close()
+    await listener.close()
+    await pool.end()
+    await health.close()
+    log.info('api stopped')
+  }
+  let stopped: Promise<void> | undefined
+  return { port, metricsPort: health.port, stop: () => (stopped ??= stop()) }
+}
+
+/** Node's own (5 minutes for a request, a minute for its headers) would let a slow sender hold a socket. */
+const SERVER_LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16_384,
+}
+
+async function drain(server: Server): Promise<void> {
+  const limit = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX)
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+  })
+  clearTimeout(limit)
+}
