@@ -1,10 +1,9 @@
 import type { OnCommitStep } from '../runtime/kafka/port.ts'
-import { inputGroup, ledgerGroup } from '../schemas/topics.ts'
+import { inputGroup, ledgerGroup, ledgerMark } from '../schemas/topics.ts'
 import type { EventRow } from '../store/event-row.ts'
 import type { Reach } from './crash-points.ts'
 import { assertDense, planEmission, type PlanOptions } from './emission-plan.ts'
 import type { Incarnation } from './incarnation.ts'
-import { markOf } from './judge-fence.ts'
 import type { Position } from './lane-types.ts'
 
 export interface EmitOptions extends Omit<PlanOptions, 'lane'> {
@@ -20,7 +19,7 @@ export class EmissionFailed extends Error {
 /** Input offset and ledger as they are committed together, the ledger with its mark. */
 export const offsetsOf = (appId: string, { topic, lane }: Position, next: number, ledger: number) => [
   { group: inputGroup(appId), topic, partition: lane, offset: next },
-  { group: ledgerGroup(appId), topic, partition: lane, offset: ledger, metadata: markOf(ledger) },
+  { group: ledgerGroup(appId), topic, partition: lane, offset: ledger, metadata: ledgerMark(ledger) },
 ]
 
 /**

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
-import { inputGroup, ledgerGroup, transactionalId } from '../schemas/topics.ts'
+import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
 import { haltLane, type LaneRow } from '../store/lane-row.ts'
 import type { Reach } from './crash-points.ts'
 import { offsetsOf } from './emit.ts'
 import type { Incarnation } from './incarnation.ts'
-import { judgeFence, markOf, type FenceReading, type Judgement } from './judge-fence.ts'
+import { judgeFence, type FenceReading, type Judgement } from './judge-fence.ts'
 import { openLaneSession, type LaneSession } from './lane-session.ts'
 
 export interface FenceOptions {
@@ -131,7 +131,7 @@ async function keepOffsets(
 ): Promise<void> {
   const kept = [
     ...(groupOffset === undefined ? [] : [{ group: inputGroup(appId), topic, partition: lane, offset: groupOffset }]),
-    ...(ledger?.metadata !== markOf(ledger?.offset ?? -1)
+    ...(ledger?.metadata !== ledgerMark(ledger?.offset ?? -1)
       ? []
       : [{ group: ledgerGroup(appId), topic, partition: lane, offset: ledger.offset, metadata: ledger.metadata }]),
   ]

@@ -1,12 +1,12 @@
 import type { InputConsumer } from '../runtime/kafka/port.ts'
 import { describeError, type Log } from '../runtime/log.ts'
+import { remedyOf } from '../store/halt.ts'
 import { conclude } from './conclude.ts'
 import { createConsumerPlace } from './consumer-place.ts'
 import { EmissionFailed } from './emit.ts'
 import { backoffMs, fateOf } from './fate.ts'
 import type { Fenced } from './fence.ts'
 import { endIncarnation, isAlive, type Incarnation } from './incarnation.ts'
-import { remedyOf } from './judge-fence.ts'
 import type { BatchOptions } from './run-batch.ts'
 import { GuardRefused } from './steps.ts'
 

@@ -25,3 +25,5 @@ export const RETENTION_MS: Record<TopicName, number> = {
 export const inputGroup = (appId: string) => appId
 export const ledgerGroup = (appId: string) => `${appId}.ledger`
 export const transactionalId = (appId: string, lane: number) => `${appId}-lane-${lane}`
+/** Repeats a ledger in its offset's metadata: an offset without it was set by someone else (a reset tool, a backup). */
+export const ledgerMark = (ledger: number) => String(ledger)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { HALT_REASONS, judgeFence, REMEDIES, type FenceReading } from '../../src/processor/judge-fence.ts'
+import { judgeFence, type FenceReading } from '../../src/processor/judge-fence.ts'
+import { HALT_REASONS, REMEDIES } from '../../src/store/halt.ts'
 
 const row = { startOffset: 0, nextSeq: 30, appliedOffset: 100, settledSeq: 20, halted: undefined }
 const fresh = { startOffset: 7, nextSeq: 0, appliedOffset: 7, settledSeq: 0, halted: undefined }

@@ -1,0 +1,33 @@
+/** Why a lane may stop; `flood` and `unexpected_error` arise at work, the others at a fence. */
+export const HALT_REASONS = [
+  'ledger_above_counter',
+  'ledger_below_settled',
+  'ledger_missing',
+  'ledger_without_mark',
+  'offsets_missing',
+  'applied_above_log',
+  'log_trimmed',
+  'flood',
+  'unexpected_error',
+] as const
+export type HaltReason = (typeof HALT_REASONS)[number]
+
+const RESUME = 'then run: paidonce lane resume'
+const NO_REBUILD = 'rebuilding a ledger from the output topics is described in ARCHITECTURE.md'
+
+/** What a person does about it; printed by `paidonce lane status` and logged when the lane halts. */
+export const REMEDIES: Record<HaltReason, string> = {
+  ledger_above_counter: `Postgres is older than what Kafka has seen emitted (a backup, a lagging standby): bring back the newer database, ${RESUME}; ${NO_REBUILD}`,
+  ledger_below_settled: `the ledger group was set back: set it to settled_seq or more with its value as metadata, ${RESUME}; ${NO_REBUILD}`,
+  ledger_missing: `the ledger group was deleted or expired: restore it, ${RESUME}; ${NO_REBUILD}`,
+  ledger_without_mark: `the ledger group was set by a tool, not by a lane: restore it, ${RESUME}; ${NO_REBUILD}`,
+  offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${NO_REBUILD}`,
+  applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}`,
+  log_trimmed: `retention removed records that were never applied: bring them back or reconcile the orders by hand and set applied_offset, ${RESUME}`,
+  flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}`,
+  unexpected_error: `an error that is no record's fault and does not pass by itself: read the detail and the log, mend it, ${RESUME}`,
+}
+
+/** The remedy of a halt as its row tells it; a reason that a newer version wrote has none here. */
+export const remedyOf = (reason: string): string =>
+  (REMEDIES as Readonly<Record<string, string | undefined>>)[reason] ?? `see the log, ${RESUME}`
