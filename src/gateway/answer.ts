@@ -18,8 +18,9 @@ export const prepare = ({ status, contentType, body }: Answer): PreparedAnswer =
 export const NOT_FOUND = prepare({ status: 404, contentType: 'text/plain', body: 'not found\n' })
 
 /** @returns false if nobody listens any more; writing then would raise an error event. */
-export function send(response: ServerResponse, answer: PreparedAnswer): boolean {
+export function send(response: ServerResponse, answer: PreparedAnswer, keepAlive: boolean): boolean {
   if (response.destroyed || response.headersSent) return false
+  if (!keepAlive) response.shouldKeepAlive = false
   response.writeHead(answer.status, answer.headers as string[])
   response.end(answer.body)
   return true

@@ -14,18 +14,20 @@ export function createApp(parts: RouteParts, log: Log): Express {
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.post('/callbacks/:provider/:merchant', createCallbackRoute(parts))
-  app.use(notFound)
-  app.use(onError(log))
+  app.use(notFound(parts))
+  app.use(onError(parts, log))
   return app
 }
 
-const notFound: RequestHandler = (request, response) => {
-  send(response, NOT_FOUND)
-  discardBody(request)
-}
+const notFound =
+  ({ mayKeepAlive }: RouteParts): RequestHandler =>
+  (request, response) => {
+    send(response, NOT_FOUND, mayKeepAlive())
+    discardBody(request)
+  }
 
 const onError =
-  (log: Log): ErrorRequestHandler =>
+  ({ mayKeepAlive }: RouteParts, log: Log): ErrorRequestHandler =>
   (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -34,6 +36,6 @@ const onError =
     // A path that cannot be decoded is no path of ours.
     const undecodable = (error as { status?: unknown } | null)?.status === 400
     if (!undecodable) log.error({ error: describeError(error) }, 'request failed')
-    send(response, undecodable ? NOT_FOUND : INTERNAL)
+    send(response, undecodable ? NOT_FOUND : INTERNAL, mayKeepAlive())
     discardBody(request)
   }

@@ -22,7 +22,7 @@ export interface BatchPublisher {
 export interface PublisherOptions {
   readonly topic: string
   readonly partitions: number
-  /** A produce call costs the gateway and the broker as much as dozens of records, so calls are spaced. */
+  /** The least time between two rounds of calls. */
   readonly intervalMs: number
   readonly pendingRecordsMax: number
   readonly pendingBytesMax: number
@@ -44,13 +44,19 @@ interface PartitionQueue {
 }
 
 const BATCH_RECORDS_MAX = 1_000
+/**
+ * A produce call costs the gateway and the broker as much as a dozen records, whatever it holds, so a round of many
+ * calls is followed by a longer pause: at most 500 calls a second, and no record waits more than 100 ms for the next.
+ */
+const MS_PER_CALL = 2
+const PAUSE_MS_MAX = 100
 const ACKED: Published = { kind: 'acked' }
 const failed = (reason: (Published & { kind: 'failed' })['reason']): Published => ({ kind: 'failed', reason })
 
 /**
  * kafkajs has no linger: each `send` is a produce request. So records are collected per partition and sent together,
- * the first of a quiet moment at the end of its turn of the event loop, the others with the next interval; one call
- * is in flight per partition, and each call has one partition (kafkajs can lose records of a call with several).
+ * the first of a quiet moment at the end of its turn of the event loop, the others with the next round; one call is in
+ * flight per partition, and each call has one partition (kafkajs can lose records of a call with several).
  */
 export function createBatchPublisher(
   producer: PlainProducer,
@@ -65,7 +71,7 @@ export function createBatchPublisher(
   let bytes = 0
   let calls = 0
   let scheduled = false
-  let flushedAtMs = -Infinity
+  let nextRoundAtMs = -Infinity
   let closing: (() => void) | undefined
 
   const settle = (item: Pending, published: Published) => {
@@ -77,7 +83,7 @@ export function createBatchPublisher(
   const schedule = () => {
     if (scheduled) return
     scheduled = true
-    const delayMs = closing === undefined ? flushedAtMs + options.intervalMs - clock.elapsedMs() : 0
+    const delayMs = closing === undefined ? nextRoundAtMs - clock.elapsedMs() : 0
     if (delayMs <= 0) setImmediate(flush)
     else setTimeout(flush, delayMs)
   }
@@ -85,14 +91,17 @@ export function createBatchPublisher(
   const flush = () => {
     scheduled = false
     const nowMs = clock.elapsedMs()
-    flushedAtMs = nowMs
+    let sent = 0
     const count = producer.partitionCount(options.topic)
     if (count !== options.partitions) options.onPartitionCountChanged()
     for (const queue of queues) {
       if (queue.inFlight || queue.waiting.length === 0) continue
       const batch = count === options.partitions ? take(queue, nowMs, settle) : takeNothing(queue, settle)
-      if (batch.length > 0) void send(queue, batch, nowMs)
+      if (batch.length === 0) continue
+      void send(queue, batch, nowMs)
+      sent += 1
     }
+    nextRoundAtMs = nowMs + Math.min(Math.max(options.intervalMs, sent * MS_PER_CALL), PAUSE_MS_MAX)
     settleClose()
   }
 

@@ -21,6 +21,7 @@ export interface RouteParts {
   /** Undefined while Kafka or the registry has not been reached yet. */
   readonly receive: () => Receive | undefined
   readonly inFlightMax: number
+  readonly mayKeepAlive: () => boolean
   readonly clock: Clock
   readonly metrics: GatewayMetrics
   readonly logRefusal: ReturnType<typeof createRefusalLog>
@@ -47,7 +48,7 @@ export function createCallbackRoute(parts: RouteParts) {
       outcome = countRefusal(received.refusal, provider, target.merchant)
       prepared = prepare(route.entry.answers.refusal(received.refusal))
     } else metrics.callbacks.inc({ provider, outcome })
-    if (!send(response, prepared)) metrics.unheard.inc({ provider, outcome })
+    if (!send(response, prepared, parts.mayKeepAlive())) metrics.unheard.inc({ provider, outcome })
     metrics.answerSeconds.observe({ provider, outcome }, (clock.elapsedMs() - startedMs) / 1_000)
   }
 
@@ -61,7 +62,7 @@ export function createCallbackRoute(parts: RouteParts) {
 
   const unknown = (kind: 'unknown_provider' | 'unknown_merchant', provider: string, response: Response): void => {
     countRefusal({ kind }, provider)
-    send(response, NOT_FOUND)
+    send(response, NOT_FOUND, parts.mayKeepAlive())
   }
 
   return (request: Request<{ provider: string; merchant: string }>, response: Response): void => {

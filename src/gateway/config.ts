@@ -12,7 +12,7 @@ export const GATEWAY = {
   /** A directory with one `<merchant>.json` per merchant. */
   MERCHANTS_DIR: z.string(),
   /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
-  PUBLISH_INTERVAL_MS: count(0, 200, 10),
+  PUBLISH_INTERVAL_MS: count(0, 100, 10),
   /** Callbacks read and not yet answered; one more is refused as overload. */
   IN_FLIGHT_MAX: count(1, 100_000, 4_096),
   CONNECTIONS_MAX: count(1, 100_000, 10_000),

@@ -1,6 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import type { Express } from 'express'
 import { HEADER_LINES_MAX } from './callback-route.ts'
+import type { Connections } from './connections.ts'
 import { createLeanServer } from './lean-server.ts'
 import { isAnswered } from './read-body.ts'
 
@@ -11,16 +12,17 @@ export interface PublicServer {
 }
 
 export interface ServerLimits {
-  readonly connectionsMax: number
+  readonly connections: Connections
   /** An idle connection is kept longer than the load balancer in front keeps it, or it resets requests. */
   readonly keepAliveMs: number
   /** A request that never became one: the parser or a time limit ended it. */
   readonly onBroken: (reason: 'timeout' | 'headers_too_large' | 'bad_request') => void
 }
 
-/** Node's own limits (60 s for headers, 300 s for a request) let a few slow senders hold everything. */
+/** Node's own limits (60 s for headers, 300 s for a request) let a few slow senders hold everything. Checked twice a
+ * second, so that even the slowest request has its end within 4 s. */
 const HEADERS_MS_MAX = 2_000
-const REQUEST_MS_MAX = 4_000
+const REQUEST_MS_MAX = 3_500
 const HEADER_BYTES_MAX = 8_192
 const BROKEN = {
   timeout: '408 Request Timeout',
@@ -39,18 +41,7 @@ export async function listen(app: Express, port: number, limits: ServerLimits): 
   })
   // One more than allowed: Node drops what is above its limit without a word, and we want to see it.
   server.maxHeadersCount = HEADER_LINES_MAX + 1
-  server.maxConnections = limits.connectionsMax
-  const crowded = Math.floor(limits.connectionsMax * 0.9)
-  let connections = 0
-  let closing = false
-  server.on('connection', (socket: Socket) => {
-    connections += 1
-    socket.once('close', () => (connections -= 1))
-  })
-  server.prependListener('request', (_request, response) => {
-    // As room gets scarce each answer ends its connection, so that idle ones cannot take all of it.
-    if (closing || connections > crowded) response.shouldKeepAlive = false
-  })
+  limits.connections.countOn(server)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code !== 'ECONNRESET' && socket.writable) {
       const reason = reasonOf(error.code)
@@ -65,7 +56,7 @@ export async function listen(app: Express, port: number, limits: ServerLimits): 
     port: (server.address() as AddressInfo).port,
     close: (graceMs) =>
       new Promise((resolve) => {
-        closing = true
+        limits.connections.drain()
         const sweep = setInterval(() => server.closeIdleConnections(), 50)
         const end = setTimeout(() => server.closeAllConnections(), graceMs)
         server.close(() => {

@@ -7,6 +7,7 @@ import { createApp } from './app.ts'
 import { ANSWER_MS_MAX } from './callback-route.ts'
 import type { GatewayConfig } from './config.ts'
 import { connectBackend, type Backend, type Connect } from './connect.ts'
+import { createConnections } from './connections.ts'
 import { createMetrics } from './metrics.ts'
 import { listen } from './public-server.ts'
 import { createRefusalLog } from './refusal-log.ts'
@@ -35,6 +36,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
   const merchants = deps.merchants ?? loadMerchants(config.MERCHANTS_DIR)
   const onFatal = deps.onFatal ?? endProcess
   const metrics = createMetrics()
+  const connections = createConnections(config.CONNECTIONS_MAX)
   const stopping = new AbortController()
   let backend: Backend | undefined
 
@@ -42,13 +44,14 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
     {
       ...{ merchants, clock, metrics },
       receive: () => backend?.receive,
+      mayKeepAlive: connections.mayKeepAlive,
       inFlightMax: config.IN_FLIGHT_MAX,
       logRefusal: createRefusalLog(log, clock.elapsedMs),
     },
     log,
   )
   const server = await listen(app, config.PORT, {
-    connectionsMax: config.CONNECTIONS_MAX,
+    connections,
     keepAliveMs: config.KEEP_ALIVE_MS,
     onBroken: (reason) => metrics.broken.inc({ reason }),
   })

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import type { BatchPublisher, Published } from '../../src/gateway/batch-publisher.ts'
+import { createReceive, type Target } from '../../src/gateway/receive-callback.ts'
+import type { Verdict, VerifiedMessage } from '../../src/providers/provider.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import type { Callback } from '../../src/schemas/callback.ts'
+import type { Codec } from '../../src/schemas/codec.ts'
+
+const NOW = new Date('2026-01-02T03:04:05.678Z')
+const ACKED: Published = { kind: 'acked' }
+const message = (change: Partial<VerifiedMessage> = {}): VerifiedMessage => ({
+  ...{ outTradeNo: 'T1', messageType: 'TRANSACTION.SUCCESS', messageId: 'EV-1', facts: [], ...change },
+})
+
+type Sent = Parameters<BatchPublisher['publish']>[0]
+
+/** A publisher that keeps what it is given and answers as the test says; a codec that keeps the callback readable. */
+function harness(verify: () => Verdict, answers: (Published | Promise<Published>)[] = []) {
+  const sent: Sent[] = []
+  const callbacks: Callback[] = []
+  const publisher: BatchPublisher = {
+    publish: (record) => {
+      sent.push(record)
+      return Promise.resolve(answers[sent.length - 1] ?? ACKED)
+    },
+    close: () => Promise.resolve(),
+    pending: () => ({ records: 0, bytes: 0 }),
+  }
+  const codec: Pick<Codec, 'encode'> = {
+    encode: (_topic, value) => {
+      callbacks.push(value as Callback)
+      return Buffer.from('encoded')
+    },
+  }
+  const clock = { now: () => NOW, elapsedMs: () => 0 }
+  const receive = createReceive(publisher, codec as Codec, clock, createLog('test', 'silent'))
+  const target: Target = {
+    ...{ provider: 'wechatpay', merchant: 'shop1', source: 'callback' },
+    bound: { signedHeaders: ['wechatpay-serial', 'wechatpay-nonce'], verify },
+  }
+  const headers = { 'wechatpay-serial': 'S', authorization: 'secret', 'content-type': 'application/json' }
+  const send = (more: Record<string, string> = {}) =>
+    receive(target, { headers: { ...headers, ...more }, repeatedHeaders: [], rawBody: Buffer.from('body') }, 4_000)
+  return { send, sent, callbacks }
+}
+
+test('a verified message becomes one record under its order, with the raw bytes and the signed headers alone', async () => {
+  const { send, sent, callbacks } = harness(() => ({ kind: 'verified', messages: [message()] }))
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  expect(await send({ traceparent: trace })).toEqual({ kind: 'accepted' })
+  expect(sent).toEqual([
+    {
+      key: 'T1',
+      value: Buffer.from('encoded'),
+      headers: {
+        traceparent: expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/) as string,
+      },
+    },
+  ])
+  expect(callbacks).toEqual([
+    {
+      ...{ merchant: 'shop1', outTradeNo: 'T1', provider: 'wechatpay', source: 'callback' },
+      ...{ messageType: 'TRANSACTION.SUCCESS', messageId: 'EV-1', receivedAtMs: NOW.getTime(), facts: [] },
+      rawBody: Buffer.from('body'),
+      rawHeaders: { 'wechatpay-serial': 'S' },
+    },
+  ])
+})
+
+test('a message without an order is published too, under its own id', async () => {
+  const { send, sent } = harness(() => ({ kind: 'verified', messages: [message({ outTradeNo: null })] }))
+  expect(await send()).toEqual({ kind: 'accepted' })
+  expect(sent[0]?.key).toBe('EV-1')
+})
+
+test('a combined payment is accepted when all its records are acknowledged, and not before', async () => {
+  let ack: (published: Published) => void = () => undefined
+  const last = new Promise<Published>((resolve) => (ack = resolve))
+  const messages = [message({ outTradeNo: 'A' }), message({ outTradeNo: 'B' })] as const
+  const { send, sent } = harness(() => ({ kind: 'verified', messages }), [ACKED, last])
+  let answered = false
+  const received = send().finally(() => (answered = true))
+  while (sent.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+  expect(answered).toBe(false)
+  ack(ACKED)
+  expect(await received).toEqual({ kind: 'accepted' })
+})
+
+test.each([
+  ['broker', 'broker_unavailable'],
+  ['expired', 'broker_unavailable'],
+  ['closed', 'broker_unavailable'],
+  ['overloaded', 'overloaded'],
+  ['too_large', 'too_large'],
+] as const)('one record that is not published (%s) refuses the whole callback: %s', async (reason, kind) => {
+  const messages = [message({ outTradeNo: 'A' }), message({ outTradeNo: 'B' })] as const
+  const { send } = harness(() => ({ kind: 'verified', messages }), [ACKED, { kind: 'failed', reason }])
+  expect(await send()).toEqual({ kind: 'refused', refusal: { kind } })
+})
+
+test('a refusal by the provider is handed on, and nothing is published', async () => {
+  const rejection = { kind: 'stale', ageSec: 301 } as const
+  const { send, sent } = harness(() => ({ kind: 'refused', rejection }))
+  expect(await send()).toEqual({ kind: 'refused', refusal: rejection })
+  expect(sent).toEqual([])
+})
+
+test('a surprise in verification costs its own request only', async () => {
+  let calls = 0
+  const { send } = harness(() => {
+    calls += 1
+    if (calls === 1) throw new Error('surprise')
+    return { kind: 'verified', messages: [message()] }
+  })
+  const [first, second] = await Promise.all([send(), send()])
+  expect(first).toEqual({ kind: 'refused', refusal: { kind: 'internal' } })
+  expect(second).toEqual({ kind: 'accepted' })
+})
