@@ -73,8 +73,12 @@ export function createLane(options: LaneOptions) {
       return 0
     }
     wasMisplaced = false
+    if (batch.endOffset <= now.position.next) {
+      control.resolve(now.position.next)
+      own.place.resolved(now.position.next)
+      return 0
+    }
     const outcome = await runBatch(now, batch, control, options)
-    if (batch.endOffset <= now.position.next) control.resolve(now.position.next)
     own.place.resolved(Math.max(now.position.next, batch.fetchedOffset))
     own.committed()
     lag = Math.max(0, batch.highWatermark - now.position.next)
@@ -124,7 +128,8 @@ export function createLane(options: LaneOptions) {
     onBatch: async (batch: InputBatch, control: BatchControl): Promise<void> => {
       const records = await locked(() =>
         handle(batch, control).catch(async (error: unknown) => {
-          control.pause(await own.failed('batch', error))
+          const waitMs = await own.failed('batch', error)
+          if (waitMs > 0) control.pause(waitMs)
           return 0
         }),
       )

@@ -1,0 +1,328 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Fenced } from '../../src/processor/fence.ts'
+import { createLane, type Lane } from '../../src/processor/lane.ts'
+import type { LaneSession } from '../../src/processor/lane-session.ts'
+import type { Applied, LaneRecord, MustFence } from '../../src/processor/lane-types.ts'
+import { createMetrics } from '../../src/processor/metrics.ts'
+import type { BatchControl, CommittedOffset, InputBatch, InputRecord } from '../../src/runtime/kafka/port.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import type { EventRow } from '../../src/store/event-row.ts'
+
+/** A world in memory: what Postgres and Kafka would answer, and what the lane did. */
+function createWorld() {
+  const did: string[] = []
+  const world = {
+    did,
+    joins: 1,
+    nowMs: 0,
+    /** What the next fence reads. */
+    next: 0,
+    ledger: 0,
+    nextSeq: 0,
+    groupOffset: 0 as number | undefined,
+    halt: undefined as { reason: string; detail: string } | undefined,
+    fenceFails: 0,
+    /** Answers of step 1, in order; by default the batch is applied with one event per record. */
+    answers: [] as (Error | MustFence)[],
+    commitFails: 0,
+    wakes: [] as number[],
+    sessionLost: undefined as Error | undefined,
+    committed: [] as (readonly CommittedOffset[])[],
+    unowned: [] as EventRow[],
+  }
+  return world
+}
+type World = ReturnType<typeof createWorld>
+
+const row = (laneSeq: number): EventRow => ({
+  ...{ laneSeq, topic: 'fulfillment.shipment.v1', eventId: String(laneSeq), kind: 'ship', orderId: 1, merchant: 'm' },
+  ...{ key: 'T1', sequence: 1, cause: 'c', amountMinor: 1, currency: 'CNY', paymentRef: null, occurredAtMs: 0 },
+  ...{ receivedAtMs: null, attrs: null, traceparent: null, payload: null },
+})
+const record = (offset: number): LaneRecord => ({
+  ...{ offset, timestampMs: 0, key: null, value: null, headers: {}, traceparent: null },
+  content: { kind: 'skipped' },
+})
+
+function laneIn(world: World): Lane {
+  const fence = async (joins: number, onLost: () => void): Promise<Fenced> => {
+    world.did.push('fence')
+    await Promise.resolve()
+    if (world.fenceFails-- > 0) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+    if (world.halt !== undefined) return { kind: 'halted', ...world.halt, isNew: true }
+    let isDead = false
+    let lost: Error | undefined
+    const session = {
+      ...{ appId: 'app', incarnation: 1, lost: () => lost ?? world.sessionLost, close: () => Promise.resolve() },
+      lose: (error: Error) => {
+        lost = error
+        onLost()
+      },
+    } as unknown as LaneSession
+    const producer = {
+      isDead: () => isDead,
+      close: () => Promise.resolve(),
+      commit: async (_: unknown, offsets: readonly CommittedOffset[]) => {
+        await Promise.resolve()
+        if (world.commitFails-- > 0) {
+          isDead = true
+          throw new Error('INVALID_PRODUCER_EPOCH')
+        }
+        const [group, ledger] = offsets
+        world.did.push(`commit ${group?.offset} ${ledger?.offset}/${ledger?.metadata}`)
+        world.committed.push(offsets)
+        world.next = group?.offset ?? 0
+        world.groupOffset = world.next
+        world.ledger = ledger?.offset ?? 0
+      },
+    }
+    const position = { topic: 'in', lane: 3, next: world.next, ledger: world.ledger, brakeVersion: 0 }
+    return {
+      kind: 'running',
+      incarnation: { joins, producer, session, position },
+      nextSeq: world.nextSeq,
+      groupOffset: world.groupOffset,
+    }
+  }
+  const applied = (next: number, count: number): Applied => {
+    const baseSeq = world.nextSeq
+    world.nextSeq += count
+    return {
+      ...{ kind: 'applied', next, brakeVersion: 0, baseSeq, nextSeq: world.nextSeq, events: [], payloadOrders: [] },
+      ...{ outcomes: {}, newDeadLetters: [], flooded: false, reruns: 0 },
+    }
+  }
+  return createLane({
+    lane: 3,
+    lingerMs: 0,
+    joins: () => world.joins,
+    fence,
+    isHalted: () => Promise.resolve(world.halt !== undefined),
+    consumer: {
+      pause: () => world.did.push('pause'),
+      resume: () => undefined,
+      seek: (_, offset) => world.did.push(`seek ${offset}`),
+    },
+    steps: {
+      applyBatch: (_, __, records, end) => {
+        world.did.push(`apply ${records.map(({ offset }) => offset).join(',')} to ${end}`)
+        const answer = world.answers.shift()
+        if (answer instanceof Error) return Promise.reject(answer)
+        return Promise.resolve(answer ?? applied(end, records.length))
+      },
+      applyWake: (_, position) => {
+        world.did.push('wake')
+        const count = world.wakes.shift()
+        return Promise.resolve(count === undefined ? undefined : applied(position.next, count))
+      },
+      eventsToEmit: (_, { ledger }) =>
+        Promise.resolve(Array.from({ length: world.nextSeq - ledger }, (__, index) => row(ledger + index))),
+      readNextSeq: () => Promise.resolve(world.nextSeq),
+      haltLane: (_, __, reason, detail) => {
+        world.halt = { reason, detail }
+        return Promise.resolve()
+      },
+    },
+    identity: { lane: 3, laneOf: () => 3 },
+    decode: (records: readonly InputRecord[]) =>
+      Promise.resolve({ records: records.map(({ offset }) => record(offset)), waitingFor: undefined }),
+    emit: { appId: 'app', topicPrefix: '', source: '/', encode: () => Buffer.alloc(1), reach: () => undefined },
+    clock: { now: () => new Date(world.nowMs), elapsedMs: () => world.nowMs },
+    metrics: createMetrics(),
+    log: createLog('test', 'silent'),
+    reach: () => undefined,
+  })
+}
+
+let world: World
+let lane: Lane
+const control: BatchControl = {
+  resolve: (offset) => world.did.push(`resolve ${offset}`),
+  seek: () => world.did.push('control.seek'),
+  pause: () => world.did.push('wait'),
+  isCurrent: () => true,
+}
+const batch = (fetchedOffset: number, ...offsets: number[]): InputBatch => ({
+  ...{ partition: 3, fetchedOffset, endOffset: (offsets.at(-1) ?? fetchedOffset - 1) + 1, highWatermark: 0 },
+  records: offsets.map((offset) => ({ offset, timestampMs: 0, key: null, value: null, headers: {} })),
+})
+/** What happened since the last look. */
+const done = () => world.did.splice(0)
+const settled = () => lane.wake().then(() => world.did.splice(0))
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  world = createWorld()
+  lane = laneIn(world)
+  return () => {
+    vi.useRealTimers()
+  }
+})
+
+describe('a batch', () => {
+  test('is applied, emitted with offset and ledger, then resolved; the fence came first, once', async () => {
+    lane.assigned()
+    await lane.onBatch(batch(0, 0, 1, 2), control)
+    await lane.onBatch(batch(3, 3), control)
+    expect(done()).toEqual([
+      ...['fence', 'apply 0,1,2 to 3', 'commit 3 3/3', 'resolve 3'],
+      ...['apply 3 to 4', 'commit 4 4/4', 'resolve 4'],
+    ])
+  })
+
+  test('of records that are applied already is resolved and nothing else; of some, the rest is applied', async () => {
+    world.next = world.groupOffset = 5
+    lane.assigned()
+    await lane.onBatch(batch(2, 2, 3), control)
+    await lane.onBatch(batch(4, 4, 5, 6), control)
+    expect(done()).toEqual(['fence', 'resolve 5', 'apply 5,6 to 7', 'commit 7 2/2', 'resolve 7'])
+  })
+
+  test('that begins behind the position is dropped and sought; the second time the lane fences', async () => {
+    lane.assigned()
+    await lane.onBatch(batch(9, 9), control)
+    expect(done()).toEqual(['fence', 'seek 0'])
+    await lane.onBatch(batch(9, 9), control)
+    expect(done()).toEqual(['fence', 'seek 0'])
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toContain('apply 0 to 1')
+  })
+
+  test('of a lane that is no longer ours is left alone', async () => {
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toEqual([])
+  })
+
+  test('after another join waits for another fence', async () => {
+    lane.assigned()
+    await lane.onBatch(batch(0, 0), control)
+    world.joins++
+    lane.assigned()
+    done()
+    await lane.onBatch(batch(1, 1), control)
+    expect(done()).toEqual(['fence', 'apply 1 to 2', 'commit 2 2/2', 'resolve 2'])
+  })
+})
+
+describe('an error', () => {
+  const coded = (code: string) => Object.assign(new Error('x'), { severity: 'ERROR', code })
+
+  test.each([
+    ['of Postgres that passes', () => world.answers.push(coded('40P01'))],
+    ['of the guard', () => world.answers.push({ kind: 'fence', reason: 'guard' })],
+    ['of Kafka, whose outcome is unknown', () => (world.commitFails = 1)],
+  ])('%s ends the incarnation, waits, fences and does the batch again', async (_, arrange) => {
+    lane.assigned()
+    await settled()
+    arrange()
+    await lane.onBatch(batch(0, 0), control)
+    expect(done().at(-1)).toBe('wait')
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toEqual(['wait'])
+    world.nowMs += 60_000
+    await lane.onBatch(batch(0, 0), control)
+    const again = done()
+    expect(again[0]).toBe('fence')
+    expect(again).toContain('resolve 1')
+    expect(world.committed.at(-1)?.map(({ offset }) => offset)).toEqual([1, world.nextSeq])
+  })
+
+  test('of one record makes that record a dead letter and lets the others through', async () => {
+    lane.assigned()
+    await settled()
+    world.answers.push(coded('22003'), coded('22003'))
+    await lane.onBatch(batch(0, 0, 1), control)
+    expect(done()).toEqual([
+      ...['apply 0,1 to 2', 'apply 0 to 1', 'apply 0 to 1', 'commit 1 1/1', 'resolve 1'],
+      ...['apply 1 to 2', 'commit 2 2/2', 'resolve 2'],
+    ])
+  })
+
+  test.each([
+    ['another SQLSTATE', () => coded('42P01')],
+    ['a programming error', () => new TypeError('undefined is not a function')],
+  ])('%s halts the lane, which stands until its row is cleared', async (_, error) => {
+    lane.assigned()
+    await settled()
+    world.answers.push(error())
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toEqual(['apply 0 to 1', 'pause'])
+    expect(lane.view()).toMatchObject({ state: 'halted', haltReason: 'unexpected_error' })
+    await lane.onBatch(batch(0, 0), control)
+    expect(await settled()).toEqual(['pause'])
+    world.halt = undefined
+    await lane.wake()
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toContain('resolve 1')
+  })
+
+  test('at the fence is tried again by itself', async () => {
+    world.fenceFails = 1
+    lane.assigned()
+    await settled()
+    expect(lane.view().state).toBe('fencing')
+    world.nowMs += 60_000
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(lane.view().state).toBe('running')
+  })
+})
+
+describe('without input', () => {
+  test('the fence moves a consumer whose group stood elsewhere', async () => {
+    world.groupOffset = 70
+    world.next = 40
+    lane.assigned()
+    expect(await settled()).toEqual(['fence', 'seek 40', 'wake'])
+  })
+
+  test('what an earlier owner left is emitted right after the fence', async () => {
+    world.nextSeq = 2
+    lane.assigned()
+    expect(await settled()).toEqual(['fence', 'commit 0 2/2', 'wake'])
+  })
+
+  test('a wake does what there is to do, then emits what others inserted, and asks once for many wakes', async () => {
+    lane.assigned()
+    await settled()
+    world.wakes = [2, 1]
+    await Promise.all([lane.wake(), lane.wake(), lane.wake()])
+    expect(done()).toEqual(['wake', 'commit 0 2/2', 'wake', 'commit 0 3/3', 'wake'])
+    world.nextSeq = 5
+    expect(await settled()).toEqual(['wake', 'commit 0 5/5'])
+  })
+
+  test('offset and ledger are committed again twice a day', async () => {
+    lane.assigned()
+    await settled()
+    world.nowMs += 11 * 3_600_000
+    expect(await settled()).toEqual(['wake'])
+    world.nowMs += 3_600_000
+    expect(await settled()).toEqual(['wake', 'commit 0 0/0'])
+    expect(await settled()).toEqual(['wake'])
+  })
+
+  test('a halted lane fences twice a day, which keeps its offsets', async () => {
+    world.halt = { reason: 'flood', detail: '' }
+    lane.assigned()
+    expect(await settled()).toEqual(['fence', 'pause'])
+    expect(await settled()).toEqual([])
+    world.nowMs += 12 * 3_600_000
+    expect(await settled()).toEqual(['fence', 'pause'])
+  })
+
+  test('a lane that was taken away does nothing', async () => {
+    lane.assigned()
+    await settled()
+    lane.revoked()
+    world.wakes = [1]
+    expect(await settled()).toEqual([])
+    expect(lane.view().next).toBeUndefined()
+  })
+
+  test('no record where the consumer reads: fence, then seek whatever is believed', async () => {
+    lane.assigned()
+    await settled()
+    lane.onOutOfRange()
+    expect(await settled()).toEqual(['fence', 'seek 0', 'wake'])
+  })
+})
