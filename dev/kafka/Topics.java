@@ -33,7 +33,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *
  *   read   BOOTSTRAP TOPIC[,TOPIC…] ISOLATION AT_LEAST DEADLINE_MS   up to the end found at the start, and on until
  *                                                                    AT_LEAST records were seen; exit 3 at the deadline
- *   write  BOOTSTRAP                                                 lines from stdin, each to its topic and partition
+ *   follow BOOTSTRAP TOPIC[,TOPIC…]                                  as they become visible to read_committed, each with
+ *                                                                    "seenMs", until anything comes from stdin
+ *   write  BOOTSTRAP [COMPRESSION]                                   lines from stdin, each to its topic and partition
  *   delete BOOTSTRAP TOPIC PARTITION BEFORE                          deletes the records before that offset
  */
 public class Topics {
@@ -46,7 +48,8 @@ public class Topics {
     settings.put("request.timeout.ms", "4000");
     switch (args[0]) {
       case "read" -> read(settings, args[2].split(","), args[3], Long.parseLong(args[4]), Long.parseLong(args[5]));
-      case "write" -> write(settings);
+      case "follow" -> follow(settings, args[2].split(","));
+      case "write" -> write(settings, args.length > 2 ? args[2] : "none");
       case "delete" -> delete(settings, new TopicPartition(args[2], Integer.parseInt(args[3])), Long.parseLong(args[4]));
       default -> throw new IllegalArgumentException(args[0]);
     }
@@ -83,6 +86,30 @@ public class Topics {
     out.flush();
   }
 
+  static void follow(Properties settings, String[] topics) throws Exception {
+    settings.put("isolation.level", "read_committed");
+    settings.put("enable.auto.commit", "false");
+    settings.put("fetch.max.wait.ms", "50");
+    var bytes = new ByteArrayDeserializer();
+    try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
+      List<TopicPartition> partitions = new ArrayList<>();
+      for (String topic : topics)
+        for (PartitionInfo info : consumer.partitionsFor(topic)) partitions.add(new TopicPartition(topic, info.partition()));
+      consumer.assign(partitions);
+      consumer.seekToBeginning(partitions);
+      System.out.println("{\"ready\":true}");
+      while (System.in.available() == 0) {
+        var records = consumer.poll(Duration.ofMillis(100));
+        long seenMs = System.currentTimeMillis();
+        var text = new StringBuilder();
+        for (ConsumerRecord<byte[], byte[]> record : records)
+          text.append(((ObjectNode) JSON.readTree(line(record))).put("seenMs", seenMs)).append('\n');
+        System.out.print(text);
+        System.out.flush();
+      }
+    }
+  }
+
   static String line(ConsumerRecord<byte[], byte[]> record) throws Exception {
     ObjectNode line = JSON.createObjectNode();
     line.put("topic", record.topic()).put("partition", record.partition()).put("offset", record.offset());
@@ -95,8 +122,9 @@ public class Topics {
     return JSON.writeValueAsString(line);
   }
 
-  static void write(Properties settings) throws Exception {
+  static void write(Properties settings, String compression) throws Exception {
     settings.put("acks", "all");
+    settings.put("compression.type", compression);
     var bytes = new ByteArraySerializer();
     List<Future<RecordMetadata>> sent = new ArrayList<>();
     var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));

@@ -48,9 +48,10 @@ export async function javaWrite(
   brokers: string,
   records: readonly (Pick<JavaRecord, 'topic' | 'key' | 'value'> &
     Partial<Pick<JavaRecord, 'partition' | 'headers'>>)[],
+  compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd' = 'none',
 ): Promise<void> {
   const lines = records.map((record) => JSON.stringify({ ...record, value: record.value?.toString('base64') ?? null }))
-  await javaTopics(['write', brokers], `${lines.join('\n')}\n`, () => undefined)
+  await javaTopics(['write', brokers, compression], `${lines.join('\n')}\n`, () => undefined)
 }
 
 /** Deletes every record of a partition before an offset, as Kafka's `kafka-delete-records` does. */
@@ -58,7 +59,41 @@ export async function javaDeleteBefore(brokers: string, topic: string, partition
   await javaTopics(['delete', brokers, topic, String(partition), String(before)], '', () => undefined)
 }
 
+/**
+ * Reads topics on and on as a read_committed consumer, from their beginning; resolves when the reader has its partitions.
+ * `seenMs` is when the record came out of `poll`.
+ */
+export async function javaFollow(
+  brokers: string,
+  topics: readonly string[],
+  hear: (record: JavaRecord & { readonly seenMs: number }) => void,
+): Promise<{ stop: () => Promise<void> }> {
+  const ready = Promise.withResolvers<undefined>()
+  const { child, ended } = await startTopics(['follow', brokers, topics.join(',')], (line) => {
+    const heard = JSON.parse(line) as { ready?: true } & Omit<JavaRecord, 'value'> & {
+        value: string | null
+        seenMs: number
+      }
+    if (heard.ready === true) ready.resolve(undefined)
+    else hear({ ...heard, value: heard.value === null ? null : Buffer.from(heard.value, 'base64') })
+  })
+  ended.catch(ready.reject)
+  await ready.promise
+  return {
+    stop: async () => {
+      child.stdin.write('\n')
+      await ended
+    },
+  }
+}
+
 async function javaTopics(args: readonly string[], input: string, hear: (line: string) => void): Promise<void> {
+  const { child, ended } = await startTopics(args, hear)
+  child.stdin.end(input)
+  await ended
+}
+
+async function startTopics(args: readonly string[], hear: (line: string) => void) {
   const { java, classpath } = await kafkaProgram()
   const classes = await once(`topics-${hashOf([SOURCE])}`, async (dir) => {
     await mustRun(join(dirname(java), 'javac'), ['-d', dir, '-cp', classpath, SOURCE])
@@ -69,16 +104,20 @@ async function javaTopics(args: readonly string[], input: string, hear: (line: s
     [...flags, `-Dpaidonce.logs=${join(classes, 'logs')}`, '-cp', `${classes}:${classpath}`, 'Topics', ...args],
     { stdio: ['pipe', 'pipe', 'pipe'] },
   )
-  const ended = new Promise<number>((resolve, reject) => {
+  const closed = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => resolve(code ?? 1))
   })
-  ended.catch(() => undefined) // awaited below
+  closed.catch(() => undefined) // awaited below
   let complaint = ''
   child.stderr.on('data', (chunk: Buffer) => (complaint = (complaint + chunk.toString()).slice(-2_000)))
   child.stdin.on('error', () => undefined)
-  child.stdin.end(input)
-  for await (const line of createInterface({ input: child.stdout })) hear(line)
-  const code = await ended
-  if (code !== 0) throw new Error(`Topics ${args.join(' ')} exited ${code}: ${complaint}`)
+  const listen = async () => {
+    for await (const line of createInterface({ input: child.stdout })) hear(line)
+    const code = await closed
+    if (code !== 0) throw new Error(`Topics ${args.join(' ')} exited ${code}: ${complaint}`)
+  }
+  const ended = listen()
+  ended.catch(() => undefined) // awaited by the caller
+  return { child, ended }
 }

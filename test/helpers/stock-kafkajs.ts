@@ -38,6 +38,9 @@ export function apartKafkajs(...guards: readonly Guard[]) {
 }
 
 const REACHED = [
+  'src/broker/index.js',
+  'src/cluster/index.js',
+  'src/errors.js',
   'src/consumer/batch.js',
   'src/consumer/filterAbortedMessages.js',
   'src/consumer/offsetManager/index.js',

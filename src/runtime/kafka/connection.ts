@@ -15,6 +15,8 @@ export interface KafkaSettings {
     readonly username: string
     readonly password: string
   }
+  /** After this a broker that does not answer is given up and another one is looked for; default 10 s. */
+  readonly requestTimeoutMs?: number
 }
 
 interface KafkaVariables {
@@ -50,6 +52,8 @@ export function kafkaSettings(config: KafkaVariables): KafkaSettings {
 /** kafkajs' own defaults depend on NODE_ENV, so all five are set. */
 const RETRY: RetryOptions = { initialRetryTime: 100, maxRetryTime: 2_000, retries: 10, factor: 0.2, multiplier: 2 }
 const KEEP_ALIVE_MS = 60_000
+const CONNECT_MS_MAX = 5_000
+const REQUEST_MS_MAX = 10_000
 
 /** kafkajs' own leaves Nagle's algorithm on, which holds a small request back while another is unanswered. */
 const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
@@ -70,14 +74,16 @@ const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
  */
 export function kafkaFor(settings: KafkaSettings, clientId: string, log: Log, retry: RetryOptions = {}): Client {
   const write = clientLog(log)
+  const { requestTimeoutMs = REQUEST_MS_MAX } = settings
   return new Kafka({
-    brokers: [...settings.brokers],
+    // Called at every attempt: kafkajs itself would always begin with the first.
+    brokers: () => shuffled(settings.brokers),
     clientId,
     ...(settings.ssl ? { ssl: true } : {}),
     ...(settings.sasl === undefined ? {} : { sasl: settings.sasl as SASLOptions }),
-    connectionTimeout: 10_000,
-    authenticationTimeout: 10_000,
-    requestTimeout: 15_000,
+    connectionTimeout: Math.min(CONNECT_MS_MAX, requestTimeoutMs),
+    authenticationTimeout: CONNECT_MS_MAX,
+    requestTimeout: requestTimeoutMs,
     enforceRequestTimeout: true,
     retry: { ...RETRY, ...retry },
     socketFactory,
@@ -85,4 +91,9 @@ export function kafkaFor(settings: KafkaSettings, clientId: string, log: Log, re
     logLevel: logLevel.INFO,
     logCreator: () => write,
   })
+}
+
+function shuffled(brokers: readonly string[]): string[] {
+  const order = brokers.map((broker) => ({ broker, at: Math.random() }))
+  return order.sort((a, b) => a.at - b.at).map(({ broker }) => broker)
 }

@@ -92,7 +92,7 @@ export function createInputConsumer(
       const { FETCH, GROUP_JOIN, CRASH } = consumer.events
       consumer.on(FETCH, () => void (polledAtMs = clock.elapsedMs()))
       consumer.on(CRASH, ({ payload: { error, restart } }) => {
-        if (!restart) crash(error)
+        if (!restart) crash(explained(error, topic))
       })
       // kafkajs calls this before it fetches again and does not wait: all here is synchronous and throws nothing.
       consumer.on(GROUP_JOIN, ({ payload }) => {
@@ -137,6 +137,16 @@ export function createInputConsumer(
       if (memberId !== undefined) forgetOffsetOutOfRange(memberId)
     },
   }
+}
+
+/** kafkajs has uncompressed and gzip; `compression.type` of the topics that we create keeps the others out. */
+function explained(error: Error, topic: string): Error {
+  if (error.name !== 'KafkaJSNotImplemented') return error
+  return new Error(
+    `${topic} holds records that cannot be read (${error.message}). Set its compression.type to uncompressed, so that ` +
+      'the broker rewrites what is published from now on, and publish those records again',
+    { cause: error },
+  )
 }
 
 function attempt(work: () => void, failed: (error: unknown) => void): void {

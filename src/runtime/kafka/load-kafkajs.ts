@@ -3,16 +3,20 @@ import { internalsOf, type Guard } from './guards/internals.ts'
 import { guardAbortedRecords } from './guards/aborted-records.ts'
 import { guardEosManager } from './guards/eos-manager.ts'
 import { guardFilteredBatches } from './guards/filtered-batches.ts'
+import { guardLostCoordinator } from './guards/lost-coordinator.ts'
 import { guardMessageGrouping } from './guards/message-grouping.ts'
 import { guardOffsetReset } from './guards/offset-reset.ts'
 import { guardProduceEncoding } from './guards/produce-encoding.ts'
 import { guardRequestQueueTimer } from './guards/request-queue-timer.ts'
+import { guardSilentBroker } from './guards/silent-broker.ts'
 import { guardSingleConnect } from './guards/single-connect.ts'
 
 const VERSION = '2.2.4'
 const GUARDS: readonly Guard[] = [
   guardRequestQueueTimer,
   guardSingleConnect,
+  guardSilentBroker,
+  guardLostCoordinator,
   guardOffsetReset,
   guardAbortedRecords,
   guardFilteredBatches,

@@ -9,7 +9,12 @@ export async function createOffsetReader(
   log: Log,
 ): Promise<OffsetReader & { readonly close: () => Promise<void> }> {
   const session = createAdminSession(settings, 'paidonce-offsets', log)
-  await session.run('Connecting to Kafka', () => Promise.resolve())
+  await session
+    .run('Connecting to Kafka', () => Promise.resolve())
+    .catch(async (error: unknown) => {
+      await session.close()
+      throw error
+    })
   return {
     committed: async (group, topic, partition) => {
       const topics = await session.run(`Reading the offsets of ${group}`, (admin) =>

@@ -43,8 +43,10 @@ export async function createPlainProducer(
   }
   const readCounts = () => readPartitionCounts(session, topics)
 
-  let counts = await readCounts()
-  let producer = await connect()
+  let [counts, producer] = await Promise.all([readCounts(), connect()]).catch(async (error: unknown) => {
+    await session.close()
+    throw error
+  })
   let failures = 0
   let replacedAtMs = -Infinity
   let closed = false

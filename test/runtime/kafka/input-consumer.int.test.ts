@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { javaDeleteBefore } from '../../../dev/parts/java-topics.ts'
+import { javaDeleteBefore, javaWrite } from '../../../dev/parts/java-topics.ts'
 import { createInputConsumer, type InputConsumerOptions } from '../../../src/runtime/kafka/input-consumer.ts'
+import { Kafka, logLevel } from '../../../src/runtime/kafka/kafkajs.ts'
 import type { BatchControl, InputBatch } from '../../../src/runtime/kafka/port.ts'
 import { stackEnv } from '../../helpers/stack.ts'
 import { until } from '../../helpers/until.ts'
@@ -225,4 +226,26 @@ test('stopping in the middle of a batch waits for it; isCurrent turns false', as
   await until('a batch is in work', () => wasCurrent !== undefined)
   await self.consumer.stop()
   expect({ wasCurrent, ended }).toEqual({ wasCurrent: true, ended: true })
+})
+
+test('records in a codec that kafkajs lacks: the topics we create have them rewritten by the broker', async () => {
+  const topic = await freshTopic()
+  await javaWrite(stackEnv().KAFKA_BROKERS, [{ topic, partition: 0, key: null, value: Buffer.from('a') }], 'lz4')
+  const self = await member({ group: group(), topic, partitions: 1 })
+  await until('it is read', () => seen(self).includes('a'))
+})
+
+test('on a topic that keeps them, the consumer ends and says why', async () => {
+  const topic = freshName('kafka-test')
+  const kafka = new Kafka({ brokers: [...settings().brokers], logLevel: logLevel.NOTHING })
+  const admin = kafka.admin()
+  await admin.createTopics({ topics: [{ topic, configEntries: [{ name: 'compression.type', value: 'producer' }] }] })
+  onTestFinished(async () => {
+    await admin.deleteTopics({ topics: [topic] })
+    await admin.disconnect()
+  })
+  await javaWrite(stackEnv().KAFKA_BROKERS, [{ topic, partition: 0, key: null, value: Buffer.from('a') }], 'lz4')
+  const self = await member({ group: group(), topic, partitions: 1 })
+  await until('it has ended', () => self.crashes.length > 0)
+  expect(self.crashes[0]?.message).toContain('(LZ4 compression not implemented). Set its compression.type')
 })
