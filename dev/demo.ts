@@ -1,0 +1,81 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { MissingPrograms } from './parts/prerequisites.ts'
+import * as processes from './parts/process.ts'
+import { say, step } from './parts/progress.ts'
+import { startStack } from './parts/stack.ts'
+import { givenStack, LOCAL_DIR, runningStack, type StackEnv } from './parts/state.ts'
+import { play } from './demo/play.ts'
+import { report } from './demo/report.ts'
+import { TAMPERINGS, type Tampering } from './demo/tamper.ts'
+
+const USAGE = `usage: npm run demo [-- --orders N] [--deliveries N] [--seed N] [--break ${TAMPERINGS.join('|')}]
+
+Plays payments of N orders (default 1000), each delivered several times (default 5), over two gateways and two
+processors, kills one processor in the middle of its work, and compares what workers see with what was paid.
+--break tampers with the result, to see that the demo notices: it must then exit 1.`
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      orders: { type: 'string', default: '1000' },
+      deliveries: { type: 'string', default: '5' },
+      seed: { type: 'string', default: String(randomInt(1, 2 ** 31)) },
+      break: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const [orders, deliveries, seed] = [Number(values.orders), Number(values.deliveries), Number(values.seed)]
+  const tampering = TAMPERINGS.find((name) => name === values.break)
+  const isSound = [orders, deliveries, seed].every((n) => Number.isSafeInteger(n) && n > 0) && orders <= 100_000
+  if (values.help || !isSound || deliveries > 100 || (values.break !== undefined && tampering === undefined)) {
+    say(USAGE)
+    return values.help ? 0 : 2
+  }
+  return withStack((stack) => demo(stack, { orders, deliveries, seed, tampering }))
+}
+
+async function demo(
+  stack: StackEnv,
+  options: { orders: number; deliveries: number; seed: number; tampering: Tampering | undefined },
+): Promise<number> {
+  const runId = `d${Date.now().toString(36)}${randomBytes(2).toString('hex')}`
+  const dir = join(LOCAL_DIR, 'demo')
+  rmSync(dir, { recursive: true, force: true })
+  say(
+    `paidonce demo: ${options.orders} orders × ${options.deliveries} deliveries, seed ${options.seed} (about 1 minute)`,
+  )
+  const result = await play({ stack, runId, dir, ...options })
+  return report(result, dir)
+}
+
+/** The stack that is given or runs, else one of our own, which is stopped at the end. */
+async function withStack(work: (stack: StackEnv) => Promise<number>): Promise<number> {
+  processes.dieTogether()
+  const present = givenStack(process.env) ?? runningStack()
+  if (present !== undefined) return work(present)
+  say('starting a local stack: Kafka, Postgres and a schema registry (the first time: about 2 minutes)')
+  const dir = join(LOCAL_DIR, 'demo-stack')
+  rmSync(dir, { recursive: true, force: true })
+  const stack = await startStack({ dir })
+  try {
+    return await work(stack.env)
+  } finally {
+    await step('stopping the stack', 'about 5 s', () => stack.stop())
+  }
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  say(
+    error instanceof MissingPrograms
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error),
+  )
+  process.exitCode = error instanceof MissingPrograms ? 3 : 1
+}

@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as processes from '../parts/process.ts'
+import { say } from '../parts/progress.ts'
+import type { LaneState, LaneWatch } from './lanes.ts'
+import type { Service } from './system.ts'
+
+const WAIT_MS_MAX = 30_000
+
+/**
+ * Kills a processor at the worst moment: it is told to stop where Postgres has committed and Kafka has not, and dies by
+ * SIGKILL once one of its lanes is seen there, with unread records behind it.
+ * @returns the lanes as they were when it died; empty if the moment never came
+ */
+export async function killAtTheWorstMoment(processor: Service, lanes: LaneWatch): Promise<LaneState[]> {
+  processes.signal(processor.id, 'SIGUSR2')
+  const deadline = performance.now() + WAIT_MS_MAX
+  let stuck: LaneState[] = []
+  let before = new Map<number, number>()
+  while (stuck.length === 0 && performance.now() < deadline) {
+    const now = await lanes.read()
+    // Twice the same ledger below the counter: the lane stands, it is not just on its way.
+    stuck = now.filter(({ lane, lag, nextSeq, ledger }) => lag > 0 && nextSeq > ledger && before.get(lane) === ledger)
+    before = new Map(now.map(({ lane, ledger }) => [lane, ledger]))
+    if (stuck.length === 0) await sleep(100)
+  }
+  for (const { lane, lag, nextSeq, ledger } of stuck)
+    say(`  lane ${lane}: ${lag} records unread, next_seq ${nextSeq} > ledger ${ledger}: in Postgres, not yet in Kafka`)
+  if (stuck.length > 0) {
+    processes.signal(processor.id, 'SIGKILL')
+    say(`  SIGKILL to ${processor.name} (pid ${processor.id.pid})`)
+  }
+  return stuck
+}

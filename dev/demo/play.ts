@@ -1,0 +1,200 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import cliProgress from 'cli-progress'
+import pg from 'pg'
+import { FULFILLMENT_TOPICS, SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
+import { expectedOf, type Expected } from '../../src/simulator/expected.ts'
+import { createKeys } from '../../src/simulator/keys.ts'
+import { readLog } from '../../src/simulator/log.ts'
+import { planOf } from '../../src/simulator/plan.ts'
+import { runSimulation } from '../../src/simulator/start.ts'
+import type { Tally } from '../../src/simulator/tally.ts'
+import { javaRead } from '../parts/java-topics.ts'
+import { say, step } from '../parts/progress.ts'
+import type { StackEnv } from '../parts/state.ts'
+import { followEvents } from './follow-events.ts'
+import { killAtTheWorstMoment } from './kill-processor.ts'
+import { watchLanes, type LaneState, type LaneWatch } from './lanes.ts'
+import { cli, metric, metricBy, prepare, startService, type Service } from './system.ts'
+import { tamper, type Tampering } from './tamper.ts'
+import { seenEvent, type SeenEvent } from './verdict.ts'
+
+export interface PlayOptions {
+  readonly stack: StackEnv
+  readonly runId: string
+  readonly dir: string
+  readonly orders: number
+  readonly deliveries: number
+  readonly seed: number
+  readonly tampering: Tampering | undefined
+}
+
+/** All that a run showed, before it is judged. */
+export interface Played {
+  readonly tally: Tally
+  readonly expected: Expected
+  readonly seen: readonly SeenEvent[]
+  readonly killedLanes: readonly LaneState[]
+  readonly takeovers: number
+  readonly refusedByReason: ReadonlyMap<string, number>
+  readonly outcomes: ReadonlyMap<string, number>
+  readonly answersMs: readonly number[]
+  readonly eventsMs: readonly number[]
+}
+
+const PARTITIONS = 6
+const MERCHANTS = ['flowershop', 'bookshop'] as const
+/** Of the deliveries, when the processor dies. */
+const KILL_AT = 0.4
+const DRAIN_MS_MAX = 90_000
+/** Short, so that the survivors need not wait the default of 10 s for a dead processor's lanes. */
+const SESSION_MS = 3_000
+
+export async function play(options: PlayOptions): Promise<Played> {
+  const { stack, runId, dir, tampering } = options
+  const topicPrefix = `${runId}.`
+  const databaseUrl = await createDatabase(stack.DATABASE_URL, runId)
+  const directories = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
+  const env = {
+    ...process.env,
+    ...stack,
+    ...{ DATABASE_URL: databaseUrl, APP_ID: runId, TOPIC_PREFIX: topicPrefix, MERCHANTS_DIR: directories.merchantsDir },
+    ...{ SESSION_TIMEOUT_MS: String(SESSION_MS), LOG_LEVEL: 'info' },
+    ...(tampering === 'own-rows' ? { DEMO_MUTANT: 'own_rows' } : {}),
+  }
+  const start = (name: string, main: string) => startService({ name, main, env, logDir: join(dir, 'logs') })
+  const services: Service[] = []
+  const lanes = await watchLanes({ brokers: stack.KAFKA_BROKERS, databaseUrl, appId: runId, topicPrefix })
+  try {
+    const keys = await createKeys(directories, MERCHANTS, new Date())
+    const token = await step('creating tables, topics and schemas', 'about 5 s', async () => {
+      await prepare(env, PARTITIONS)
+      const made = await cli(env, 'token', 'create', '--name', 'demo', '--role', 'admin', '--output', 'json')
+      return (JSON.parse(made) as { token: string }).token
+    })
+    const [gateway1, gateway2, victim, survivor, api] = await step(
+      'starting 2 gateways, 2 processors and the api',
+      'about 5 s',
+      () =>
+        Promise.all([
+          start('gateway-1', 'src/gateway/main.ts'),
+          start('gateway-2', 'src/gateway/main.ts'),
+          start('processor-1', 'dev/demo/processor.ts'),
+          start('processor-2', 'dev/demo/processor.ts'),
+          start('api', 'src/api/main.ts'),
+        ]),
+    )
+    services.push(gateway1, gateway2, victim, survivor, api)
+    const topics = FULFILLMENT_TOPICS.map((topic) => topicPrefix + topic)
+    const follower = await followEvents(stack.KAFKA_BROKERS, topics, topicPrefix)
+
+    const logFile = join(dir, 'simulation.jsonl')
+    const total = options.orders * options.deliveries
+    const bar = progressBar(total)
+    let killing: Promise<LaneState[]> | undefined
+    const tally = await runSimulation({
+      orders: planOf({
+        ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
+        ...{ deliveriesPerOrder: options.deliveries, spreadMs: Math.max(10_000, total * 2), againMs: 5_000 },
+        reportShare: 0.2,
+      }),
+      keys,
+      gateways: [gateway1.url, gateway2.url],
+      api: { url: api.url, token },
+      logFile,
+      onProgress: ({ deliveries }) => {
+        bar.update(deliveries)
+        if (deliveries >= total * KILL_AT) killing ??= killAtTheWorstMoment(victim, lanes)
+      },
+    })
+    bar.stop()
+    const killedLanes = (await killing) ?? []
+    const reborn = await step('starting the killed processor again', 'about 2 s', () =>
+      start('processor-1-again', 'dev/demo/processor.ts'),
+    )
+    services.push(reborn)
+    await step('waiting until every lane is read and emitted', 'about 10 s', () => drained(lanes))
+    await follower.stop()
+    if (tampering !== undefined) {
+      say(`  breaking the result on purpose: ${tampering}`)
+      await tamper(tampering, stack.KAFKA_BROKERS, topicPrefix + SHIPMENT_TOPIC)
+    }
+    const records = await step('reading every topic as a read_committed Java consumer', 'about 3 s', () =>
+      javaRead({ brokers: stack.KAFKA_BROKERS, topics }),
+    )
+    const log = readLog(logFile)
+    return {
+      ...{ tally, killedLanes, expected: expectedOf(log) },
+      seen: records.map((record) => seenEvent(record, topicPrefix)),
+      takeovers:
+        (await metric(survivor, 'paidonce_takeovers_total')) + (await metric(reborn, 'paidonce_takeovers_total')),
+      refusedByReason: sum(
+        await Promise.all(
+          [gateway1, gateway2].map((gateway) => metricBy(gateway, 'paidonce_gateway_refusals_total', 'reason')),
+        ),
+      ),
+      outcomes: await outcomesOf(databaseUrl),
+      answersMs: log.flatMap((line) => (line.line === 'delivery' && line.heard === 'success' ? [line.latencyMs] : [])),
+      eventsMs: follower.latenciesMs,
+    }
+  } finally {
+    await lanes.close()
+    await Promise.all(services.map((service) => service.stop()))
+  }
+}
+
+async function createDatabase(serverUrl: string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  try {
+    await client.query(`create database ${name}`)
+  } finally {
+    await client.end()
+  }
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+async function drained(lanes: LaneWatch): Promise<void> {
+  const deadline = performance.now() + DRAIN_MS_MAX
+  for (;;) {
+    const now = await lanes.read()
+    if (now.length === PARTITIONS && now.every(({ lag, nextSeq, ledger }) => lag === 0 && nextSeq === ledger)) return
+    if (performance.now() > deadline) {
+      say(`  not drained after ${DRAIN_MS_MAX / 1000} s: ${JSON.stringify(now)}`)
+      return
+    }
+    await sleep(100)
+  }
+}
+
+/** What the processors' history says of the records: for the table, not for the verdict. */
+async function outcomesOf(databaseUrl: string): Promise<Map<string, number>> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ outcome: string; count: string }>(
+      'select outcome, count(*) from deliveries group by outcome order by outcome',
+    )
+    return new Map(rows.map(({ outcome, count }) => [outcome, Number(count)]))
+  } finally {
+    await client.end()
+  }
+}
+
+function sum(maps: readonly ReadonlyMap<string, number>[]): Map<string, number> {
+  const all = new Map<string, number>()
+  for (const map of maps) for (const [key, value] of map) all.set(key, (all.get(key) ?? 0) + value)
+  return all
+}
+
+function progressBar(total: number): { update: (done: number) => void; stop: () => void } {
+  const format = '  {bar} {percentage} % | {value} of {total} deliveries | {duration_formatted}'
+  const bar = new cliProgress.SingleBar(
+    { format, noTTYOutput: true, notTTYSchedule: 5_000, stream: process.stderr },
+    cliProgress.Presets.shades_classic,
+  )
+  bar.start(total, 0)
+  return { update: (done) => bar.update(Math.min(done, total)), stop: () => bar.stop() }
+}

@@ -1,0 +1,55 @@
+import Table from 'cli-table3'
+import { relative } from 'node:path'
+import { FULFILLMENT_TOPICS } from '../../src/schemas/topics.ts'
+import { say } from '../parts/progress.ts'
+import type { Played } from './play.ts'
+import { judge, percentile } from './verdict.ts'
+
+/** Prints the table and, as the last line of stdout, one JSON object. @returns the exit code */
+export function report(played: Played, dir: string): number {
+  const { tally, expected, seen, killedLanes, takeovers, answersMs, eventsMs } = played
+  const verdict = judge(expected, seen)
+  const refused = tally.deliveries + tally.reports - tally.heard.success
+  const table = new Table({ head: ['', ''], style: { head: [], border: [] } })
+  const row = (name: string, value: string | number) => table.push([name, String(value)])
+  row('orders', `${tally.orders} created, ${expected.paid.length} rightly paid`)
+  row('deliveries', `${tally.deliveries}, and ${tally.reports} workers' reports`)
+  row('accepted', tally.heard.success)
+  for (const [reason, count] of played.refusedByReason) row(`refused: ${reason}`, count)
+  for (const [outcome, count] of played.outcomes) row(`processor: ${outcome}`, count)
+  row('orders with all their events', verdict.paid)
+  for (const topic of FULFILLMENT_TOPICS) row(topic, seen.filter((event) => event.topic === topic).length)
+  row('lost', verdict.lost.length)
+  row('duplicated', verdict.duplicated.length)
+  row('of orders not paid', verdict.phantom.length)
+  row('forgeries accepted', expected.wronglyAccepted.length)
+  row('lanes killed between Postgres and Kafka', killedLanes.length)
+  row('takeovers (unemitted events found)', takeovers)
+  row('answer p50 / p99', `${percentile(answersMs, 50)} / ${percentile(answersMs, 99)} ms`)
+  row('callback → event p50 / p99', `${percentile(eventsMs, 50)} / ${percentile(eventsMs, 99)} ms (with the kill)`)
+  say(table.toString())
+
+  const problems = [
+    ...verdict.lost.map((name) => `lost: ${name}`),
+    ...verdict.duplicated.map((name) => `duplicated: ${name}`),
+    ...verdict.phantom.map((name) => `event of an order that was not rightly paid: ${name}`),
+    ...expected.wronglyAccepted.map(({ outTradeNo, defect }) => `accepted in spite of ${defect}: ${outTradeNo}`),
+    ...(verdict.paid === 0 ? ['no order was paid'] : []),
+    ...(killedLanes.length === 0 ? ['the processor was not killed between Postgres and Kafka'] : []),
+    ...(takeovers < 1 ? ['no fence found events that the killed processor had left'] : []),
+  ]
+  for (const problem of problems.slice(0, 20)) say(`✖ ${problem}`)
+  if (problems.length > 20) say(`✖ and ${problems.length - 20} more`)
+  say(problems.length === 0 ? '✔ every paid order has its events once, and no other order has any' : '')
+  say(
+    `logs: ${relative(process.cwd(), dir)}/logs, what was sent and heard: ${relative(process.cwd(), dir)}/simulation.jsonl`,
+  )
+  process.stdout.write(
+    `${JSON.stringify({
+      ...{ orders: tally.orders, deliveries: tally.deliveries, accepted: tally.heard.success, refused },
+      ...{ paid: verdict.paid, events: seen.length, lost: verdict.lost.length, duplicated: verdict.duplicated.length },
+      ...{ takeovers, answer_p99_ms: percentile(answersMs, 99), event_p99_ms: percentile(eventsMs, 99) },
+    })}\n`,
+  )
+  return problems.length === 0 ? 0 : 1
+}
