@@ -30,7 +30,7 @@ export interface Api extends Running {
 }
 
 /** An api that is asked has seconds, not the half minute of a tool. */
-const POOL_LIMITS = { connectMs: 2_000, statementMs: 5_000, lockMs: 2_000, answerMs: 8_000 }
+const POOL_LIMITS = { connectMs: 2_000, statementMs: 5_000, lockMs: 2_000, answerMs: 6_000 }
 const DRAIN_MS_MAX = 10_000
 
 /** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */

@@ -78,3 +78,7 @@ export const anOrder = (outTradeNo: string, more: Record<string, unknown> = {}) 
   expires_at: '2036-11-11T12:30:00+08:00',
   ...more,
 })
+
+/** A problem's body without what differs from one request to the next. */
+export const withoutInstance = (body: Answer['body']) =>
+  Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'instance'))
