@@ -1,0 +1,169 @@
+import { decideBatch } from '../orders/decide-batch.ts'
+import type { Item, Outcome } from '../orders/decision.ts'
+import { RolledBack, type Transaction } from '../runtime/postgres.ts'
+import { lockOrders } from '../store/lock-orders.ts'
+import { notifyCommands } from '../store/notify.ts'
+import { readWork, stillWaiting, type LaneWork } from '../store/read-work.ts'
+import { readViews } from '../store/read-views.ts'
+import type { FinishedCommand } from '../store/write-batch.ts'
+import type { Reach } from './crash-points.ts'
+import { fateOf } from './fate.ts'
+import type { LaneSession, Work } from './lane-session.ts'
+import type { Applied, ApplyOptions, MustFence, Position } from './lane-types.ts'
+import { itemOf, resultOf, type Task } from './wake-items.ts'
+import { whyRefused } from './why-refused.ts'
+import { eventRowsOf, writeDecision, writesOf } from './write-decision.ts'
+
+export interface WakeOptions extends ApplyOptions {
+  /** How long after `expires_at` an order is closed. */
+  readonly expiryGraceMs: number
+  /** The log's end offset, from the broker; asked only when an expiry is due. */
+  readonly readEnd: () => Promise<number>
+}
+
+const RERUNS_MAX = 100
+type Rerun = 'refused' | 'not_the_truth' | 'nothing_left'
+
+/**
+ * Step 1 without records: one Postgres transaction for the orders that appeared, the commands and the timers that are
+ * due. A task that Postgres refuses is found by halving, and put away: a command fails, a timer or release becomes an
+ * anomaly.
+ * @returns undefined: nothing to do, and the lane's row is as it should be. Else emit, and call again.
+ */
+export async function applyWake(
+  session: LaneSession,
+  position: Position,
+  options: WakeOptions,
+  reach: Reach,
+): Promise<Applied | MustFence | undefined> {
+  await session.freshenPlans(options.clock.elapsedMs())
+  const { topic, lane } = position
+  const nowMs = options.clock.now().getTime()
+  const due = { heldLimitMs: nowMs, expiryMs: nowMs - options.expiryGraceMs }
+  const work = await readWork(session, topic, lane, due)
+  await reach('wake_after_work')
+  const refusal = refusalOf(work.lane, position)
+  if (refusal !== undefined) return { kind: 'fence', reason: refusal }
+  const at = { ...position, brakeVersion: work.lane?.brakeVersion ?? position.brakeVersion }
+  let tasks: readonly Task[] = await withoutBacklog(work.items, position, options.readEnd)
+  for (let reruns = 0; tasks.length > 0;) {
+    try {
+      return await applyTasks(session, at, tasks, options, reach)
+    } catch (error) {
+      const fate = fateOf(error)
+      if (fate.kind !== 'bisect' || session.lost() !== undefined || ++reruns > RERUNS_MAX) throw error
+      const [first, second] = tasks
+      if (first === undefined || first.guilty !== undefined) throw error
+      tasks = second === undefined ? [{ ...first, guilty: fate.detail }] : tasks.slice(0, Math.ceil(tasks.length / 2))
+    }
+  }
+  return undefined
+}
+
+function refusalOf(row: LaneWork['lane'], { next, ledger }: Position): MustFence['reason'] | undefined {
+  if (row === undefined) return 'lane_row_missing'
+  if (row.isHalted) return 'halted'
+  if (row.nextSeq < ledger) return 'counter_behind_ledger'
+  if (row.appliedOffset < next) return 'applied_behind_next'
+  return undefined
+}
+
+/**
+ * A payment that lies in the log already must not find its order closed: an expiry waits until everything up to the
+ * end, read after the clock passed it, is applied.
+ */
+async function withoutBacklog(
+  items: LaneWork['items'],
+  { next }: Position,
+  readEnd: () => Promise<number>,
+): Promise<Task[]> {
+  const isExpiryDue = items.some(({ kind }) => kind === 'expiry')
+  const mayExpire = isExpiryDue && (await readEnd()) <= next
+  return items.filter(({ kind }) => kind !== 'expiry' || mayExpire).map((item) => ({ ...item, guilty: undefined }))
+}
+
+async function applyTasks(
+  session: LaneSession,
+  position: Position,
+  tasks: readonly Task[],
+  options: WakeOptions,
+  reach: Reach,
+): Promise<Applied | MustFence | undefined> {
+  let at = position
+  for (let reruns = 0; reruns <= RERUNS_MAX; reruns++) {
+    await reach('wake_before_begin')
+    const attempt = at
+    const result = await session.transaction<Applied | Rerun>(
+      (tx) => run(tx, session.appId, attempt, tasks, options, reach),
+      () => reach('wake_commit_sent'),
+    )
+    if (typeof result === 'object') {
+      await reach('wake_after_commit')
+      return { ...result, reruns }
+    }
+    if (result === 'nothing_left') return undefined
+    if (result === 'not_the_truth') throw new Error('what was read under the locks was not what D found')
+    const why = await whyRefused(session, at)
+    if (why.kind === 'fence') return why
+    at = { ...at, brakeVersion: why.brakeVersion }
+  }
+  throw new RolledBack(`the wake ran ${RERUNS_MAX} times in vain`)
+}
+
+async function run(
+  tx: Transaction,
+  appId: string,
+  position: Position,
+  asked: readonly Task[],
+  options: WakeOptions,
+  reach: Reach,
+): Promise<Work<Applied | Rerun>> {
+  const locked = await lockOrders(tx, [...new Set(asked.map(({ orderId }) => orderId))])
+  await reach('wake_after_lock')
+  const { views } = await readViews(tx, locked)
+  const tasks = await stillWaiting(tx, asked)
+  if (tasks.length === 0) return { commit: false, value: 'nothing_left' }
+  await reach('wake_after_read')
+
+  const items: Item[] = []
+  const itemOfTask = new Map<Task, number>()
+  for (const task of tasks) {
+    const item = views.has(task.orderId) ? itemOf(task) : undefined
+    if (item !== undefined) itemOfTask.set(task, items.push(item) - 1)
+  }
+  const { routes, heldLimitMs, clock } = options
+  const decision = decideBatch(views, items, { now: clock.now(), routes, heldLimitMs })
+  const outcomeOf = (task: Task): Outcome | undefined => decision.outcomes[itemOfTask.get(task) ?? -1]
+  const filed = tasks.filter(({ kind }) => kind === 'close' || kind === 'resolve')
+  const finishedCommands: FinishedCommand[] = filed.map((task) => resultOf(task, outcomeOf(task)))
+  const spent = (kinds: readonly Task['kind'][]) => tasks.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id)
+
+  await reach('wake_before_lane_row')
+  const written = await writeDecision(
+    tx,
+    position,
+    {
+      ...writesOf(decision, position.next),
+      events: eventRowsOf(decision, () => null),
+      finishedCommands,
+      spentCommandIds: spent(['wake']),
+      spentTimerIds: spent(['expiry', 'held_limit']),
+    },
+    locked,
+  )
+  if (written === undefined) return { commit: false, value: 'refused' }
+  if (!written.isWhole) return { commit: false, value: 'not_the_truth' }
+  await notifyCommands(
+    tx,
+    appId,
+    finishedCommands.map(({ id }) => id),
+  )
+  await reach('wake_before_commit')
+  const { baseSeq, nextSeq, events, payloadOrders } = written
+  const { next, brakeVersion } = position
+  const nothing = { outcomes: {}, newDeadLetters: [], flooded: false, reruns: 0 }
+  return {
+    commit: true,
+    value: { kind: 'applied', next, brakeVersion, baseSeq, nextSeq, events, payloadOrders, ...nothing },
+  }
+}

@@ -1,0 +1,103 @@
+import type { Queryable, Transaction } from '../runtime/postgres.ts'
+import { int2s, int8s, timestamps } from './bind.ts'
+import { int, rowsOf } from './statement.ts'
+
+/** Something that a lane is to do without a record. */
+export interface WorkItem {
+  readonly source: 'command' | 'timer'
+  readonly id: number
+  readonly orderId: number
+  readonly kind: 'wake' | 'close' | 'resolve' | 'expiry' | 'held_limit'
+  /** Of a timer: the held fact. */
+  readonly ref: string
+  /** Of a command: its body as JSON. */
+  readonly body: string
+}
+
+export interface LaneWork {
+  /** The guard's columns, so that every wake checks them; undefined: there is no row. */
+  readonly lane:
+    | {
+        readonly nextSeq: number
+        readonly appliedOffset: number
+        readonly brakeVersion: number
+        readonly isHalted: boolean
+      }
+    | undefined
+  /** Commands in the order they were filed, then timers. */
+  readonly items: readonly WorkItem[]
+}
+
+/** Of each kind, so that none keeps another waiting. */
+const ITEMS_MAX = 300
+
+const READ_WORK = {
+  name: 'read-work',
+  text: `
+select 'lane', next_seq, applied_offset, case when halted_reason is null then '' else 'halted' end, brake_version::text
+from lanes where topic = $1 and lane = ($2::int2[])[1]
+union all (
+  select 'command', id, order_id, kind, body::text from commands
+  where lane = ($2::int2[])[1] and status = 'pending' order by id limit ${ITEMS_MAX})
+union all (
+  select 'timer', id, order_id, kind, ref from timers
+  where lane = ($2::int2[])[1] and kind = 'held_limit' and due_at <= ($3::timestamptz[])[1] order by due_at limit ${ITEMS_MAX})
+union all (
+  select 'timer', id, order_id, kind, ref from timers
+  where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2] order by due_at limit ${ITEMS_MAX})`,
+}
+
+/**
+ * What waits on a lane: its pending commands, and its timers that are due.
+ * @param heldLimitMs due before this; expiryMs alike, with the grace taken off
+ */
+export async function readWork(
+  db: Queryable,
+  topic: string,
+  lane: number,
+  due: { readonly heldLimitMs: number; readonly expiryMs: number },
+): Promise<LaneWork> {
+  type Row = [source: string, id: unknown, orderId: unknown, kind: string, text: string]
+  const times = timestamps([due.heldLimitMs, due.expiryMs])
+  const rows = await rowsOf<Row>(db, READ_WORK, [topic, int2s([lane]), times])
+  let guard: LaneWork['lane']
+  const items: WorkItem[] = []
+  for (const [source, id, orderId, kind, text] of rows) {
+    if (source === 'lane')
+      guard = {
+        nextSeq: int(id),
+        appliedOffset: int(orderId),
+        brakeVersion: int(text),
+        isHalted: kind === 'halted',
+      }
+    else {
+      const isCommand = source === 'command'
+      items.push({
+        source: isCommand ? 'command' : 'timer',
+        id: int(id),
+        orderId: int(orderId),
+        kind: kind as WorkItem['kind'],
+        ref: isCommand ? '' : text,
+        body: isCommand ? text : '{}',
+      })
+    }
+  }
+  return { lane: guard, items }
+}
+
+const STILL_WAITING = {
+  name: 'still-waiting',
+  text: `
+select 'command', id from commands where id = any($1::int8[]) and status = 'pending'
+union all select 'timer', id from timers where id = any($2::int8[])`,
+}
+
+/** Which items are still to be done; to be read again under their orders' locks. */
+export async function stillWaiting<Item extends WorkItem>(tx: Transaction, items: readonly Item[]): Promise<Item[]> {
+  const idsOf = (source: WorkItem['source']) =>
+    int8s(items.filter((item) => item.source === source).map(({ id }) => id))
+  type Row = [source: string, id: unknown]
+  const rows = await rowsOf<Row>(tx, STILL_WAITING, [idsOf('command'), idsOf('timer')])
+  const waiting = new Set(rows.map(([source, id]) => `${source}/${int(id)}`))
+  return items.filter(({ source, id }) => waiting.has(`${source}/${id}`))
+}
