@@ -1,0 +1,70 @@
+import { createWriteStream, readFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+
+const time = { atMs: z.number(), latencyMs: z.number() }
+const order = { merchant: z.string(), outTradeNo: z.string(), amountMinor: z.int(), currency: z.string() }
+
+/** An order that the api was asked to create, and what it answered; `unknown`: nothing that can be relied on. */
+const OrderLine = z.object({
+  line: z.literal('order'),
+  ...order,
+  ...time,
+  heard: z.enum(['created', 'refused', 'unknown']),
+})
+
+/** One delivery of a payment's callback, and what its sender heard. */
+const DeliveryLine = z.object({
+  line: z.literal('delivery'),
+  ...order,
+  ...time,
+  provider: z.string(),
+  /** As facts name it: `wechatpay:4200…`. */
+  paymentRef: z.string(),
+  defect: z.enum(['none', 'wrong_signature', 'stale_timestamp', 'probe']),
+  gateway: z.string(),
+  status: z.int().nullable(),
+  /** `wrong_form`: 2xx, but not the exact answer; `no_answer`: the connection ended or the time ran out. */
+  heard: z.enum(['success', 'failure', 'wrong_form', 'no_answer']),
+})
+
+/** One delivery of a worker's report. */
+const ReportLine = DeliveryLine.extend({ line: z.literal('report') })
+
+const Line = z.discriminatedUnion('line', [OrderLine, DeliveryLine, ReportLine])
+export type LogLine = z.infer<typeof Line>
+export type OrderLine = z.infer<typeof OrderLine>
+export type DeliveryLine = z.infer<typeof DeliveryLine>
+export type ReportLine = z.infer<typeof ReportLine>
+export type Heard = DeliveryLine['heard']
+
+export interface SimulationLog {
+  readonly write: (line: LogLine) => void
+  /** Resolves when every line is with the operating system. */
+  readonly close: () => Promise<void>
+}
+
+/** Opens a log of JSON lines; an older one of the same name is replaced. */
+export async function openLog(file: string): Promise<SimulationLog> {
+  await mkdir(dirname(file), { recursive: true })
+  const stream = createWriteStream(file)
+  const failed = new Promise<never>((_resolve, reject) => stream.once('error', reject))
+  // Whoever closes hears of it; until then a failure must not end the process.
+  failed.catch(() => undefined)
+  return {
+    write: (line) => void stream.write(`${JSON.stringify(line)}\n`),
+    close: () => Promise.race([new Promise<void>((resolve) => stream.end(resolve)), failed]),
+  }
+}
+
+/** Reads a log back; throws, naming the line, if one is not as `openLog` writes it. */
+export const readLog = (file: string): LogLine[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((text) => text !== '')
+    .map((text, index) => {
+      const parsed = Line.safeParse(JSON.parse(text))
+      if (!parsed.success) throw new Error(`${file}:${index + 1}: ${z.prettifyError(parsed.error)}`)
+      return parsed.data
+    })

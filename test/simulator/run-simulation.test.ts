@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { expectedOf } from '../../src/simulator/expected.ts'
+import { readLog, type DeliveryLine } from '../../src/simulator/log.ts'
+import { planOf, type PlanOptions, type Shares, type Story } from '../../src/simulator/plan.ts'
+import { runSimulation, type SimulationOptions } from '../../src/simulator/start.ts'
+import { createFakeSystem, type FakeSystem } from './fake-system.ts'
+
+let system: FakeSystem
+beforeAll(async () => {
+  system = await createFakeSystem(['shop', 'books'])
+})
+beforeEach(() => system.reset())
+afterAll(() => system.close())
+
+const NONE: Shares = {
+  ...{ created_late: 0, unknown: 0, wrong_amount: 0, second_payment: 0, forged: 0, stale: 0, probed: 0 },
+}
+const only = (story: Story) => ({ shares: story === 'paid' ? NONE : { ...NONE, [story]: 1 } })
+const plan = (options: Partial<PlanOptions> = {}) =>
+  planOf({
+    ...{ seed: 7, runId: 'T', merchants: ['shop', 'books'], orders: 60 },
+    ...{ deliveriesPerOrder: 5, spreadMs: 100, againMs: 100, reportShare: 0.3 },
+    ...options,
+  })
+const run = async (orders = plan(), options: Partial<SimulationOptions> = {}) => {
+  const logFile = join(system.directory, 'run.jsonl')
+  const { keys, gateways, api } = system
+  const tally = await runSimulation({ orders, keys, gateways, api, logFile, retryScale: 0.001, ...options })
+  const lines = readLog(logFile)
+  return { tally, lines, expected: expectedOf(lines), orders }
+}
+const deliveriesIn = (lines: ReturnType<typeof readLog>) =>
+  lines.filter((line): line is DeliveryLine => line.line === 'delivery')
+
+/** What the fake gateways and api know: created, and paid with the order's own amount. */
+const paidInSystem = () => {
+  const paid = system.accepted.filter(({ merchant, message: { outTradeNo, facts } }) => {
+    const order = system.created.get(outTradeNo ?? '')
+    const [fact] = facts
+    return (
+      order?.merchant === merchant &&
+      fact?.eventType === 'payment_succeeded' &&
+      fact.amountMinor === order.amount_minor &&
+      fact.currency === order.currency
+    )
+  })
+  return [...new Set(paid.map(({ merchant, message }) => `${merchant}/${message.outTradeNo}`))].sort()
+}
+const names = (refs: readonly { merchant: string; outTradeNo: string }[]) =>
+  refs.map(({ merchant, outTradeNo }) => `${merchant}/${outTradeNo}`).sort()
+
+describe('a simulation', () => {
+  test('sends all that was planned, and its log alone says who paid rightly', async () => {
+    const shares = {
+      created_late: 0.15,
+      unknown: 0.1,
+      wrong_amount: 0.1,
+      second_payment: 0.1,
+      forged: 0.1,
+      stale: 0.1,
+      probed: 0.1,
+    }
+    const { tally, lines, expected, orders } = await run(plan({ orders: 200, shares }))
+    const planned = orders.flatMap(({ callbacks }) => callbacks.flatMap(({ bursts }) => bursts))
+    expect(tally.deliveries).toBe(planned.reduce((sum, { copies }) => sum + copies, 0))
+    expect(deliveriesIn(lines)).toHaveLength(tally.deliveries)
+    expect(names(expected.paid)).toEqual(paidInSystem())
+    expect(expected.uncertain).toEqual([])
+    expect(expected.wronglyAccepted).toEqual([])
+    const unpaid = orders.filter(({ story }) => ['unknown', 'wrong_amount', 'forged', 'stale'].includes(story))
+    expect(names(expected.unpaid)).toEqual(names(unpaid))
+    expect(expected.paid.length + unpaid.length).toBe(orders.length)
+    expect(new Set(system.refused.map(({ kind }) => kind))).toEqual(
+      new Set(['bad_signature', 'stale', 'signature_probe']),
+    )
+    expect(tally.refusedByDefect.none).toBe(0)
+    expect(tally.heard.success + tally.heard.failure).toBe(tally.deliveries + tally.reports)
+    expect(tally.answerMs.p99).toBeGreaterThanOrEqual(tally.answerMs.p50)
+  })
+
+  test('sends copies at the same instant, on sockets of their own, to both gateways', async () => {
+    await run(plan({ orders: 1, deliveriesPerOrder: 10, spreadMs: 1, ...only('paid'), alipayShare: 0, reportShare: 0 }))
+    const bodies = Map.groupBy(system.accepted, ({ body }) => body)
+    const burst = [...bodies.values()].sort((a, b) => b.length - a.length)[0] ?? []
+    expect(burst).toHaveLength(6)
+    expect(new Set(burst.map(({ socket }) => socket)).size).toBe(6)
+    expect(new Set(burst.map(({ gateway }) => gateway)).size).toBe(2)
+    // What comes again is signed again.
+    expect(bodies.size).toBeGreaterThan(1)
+  })
+
+  test('is signed by certificate and by public key, and by both providers', async () => {
+    const { lines } = await run()
+    const providers = new Set(lines.flatMap((line) => (line.line === 'order' ? [] : [line.provider])))
+    expect(providers).toEqual(new Set(['wechatpay', 'alipay', 'worker']))
+    const reports = system.accepted.filter(({ provider }) => provider === 'worker')
+    expect(reports.length).toBeGreaterThan(5)
+    for (const { message } of reports) expect(message.facts).toMatchObject([{ eventType: 'shipment_completed' }])
+  })
+
+  test('sends again after a failure, until it hears success, and calls nothing paid before', async () => {
+    system.interfere = (n) => (n <= 20 ? { status: 503, contentType: 'text/plain', body: 'fail' } : undefined)
+    const { tally, expected, orders } = await run(plan({ orders: 10, ...only('paid'), reportShare: 0 }))
+    expect(tally.heard.failure).toBe(20)
+    expect(tally.refused).toEqual({ 503: 20 })
+    expect(tally.deliveries).toBeGreaterThan(10 * 5)
+    expect(names(expected.paid)).toEqual(names(orders))
+  })
+
+  test('gives up in the end, as providers do; the order is uncertain then', async () => {
+    system.interfere = () => ({ status: 200, contentType: 'application/json', body: '{"code":"FAIL"}' })
+    const { tally, expected } = await run(plan({ orders: 1, deliveriesPerOrder: 1, ...only('paid'), alipayShare: 1 }), {
+      retryScale: 0,
+    })
+    // Alipay delivers eight times.
+    expect(tally.deliveries).toBe(8)
+    expect(tally.heard.wrong_form).toBe(8)
+    expect(expected).toMatchObject({ paid: [], uncertain: [{}], unpaid: [] })
+  })
+
+  test('a connection that ends without an answer is no success', async () => {
+    system.interfere = (n) => (n === 1 ? 'hang' : undefined)
+    const orders = plan({ orders: 1, deliveriesPerOrder: 1, ...only('paid') })
+    const { tally, expected } = await run(orders, { answerMsMax: 200 })
+    expect(tally.refused).toEqual({ 'no answer': 1 })
+    expect(expected.paid).toHaveLength(1)
+  })
+
+  test('finds a gateway that takes what it must refuse', async () => {
+    const success = { status: 200, contentType: 'application/json', body: '{"code":"SUCCESS","message":"成功"}' }
+    system.interfere = () => success
+    const { expected } = await run(plan({ orders: 3, ...only('stale') }))
+    expect(expected.wronglyAccepted).toHaveLength(15)
+    expect(expected.paid).toEqual([])
+  })
+
+  test('asks the api again after 5xx, and stops when it is refused', async () => {
+    system.interfereWithApi = (n) => (n <= 2 ? 503 : undefined)
+    const { expected, orders } = await run(plan({ orders: 5, ...only('paid') }))
+    expect(expected.paid).toHaveLength(orders.length)
+    system.interfereWithApi = () => 403
+    await expect(run(plan({ orders: 5, ...only('created_late'), runId: 'U' }))).rejects.toThrow(
+      'the api refuses to create orders (403)',
+    )
+  })
+
+  test('can be stopped: what was sent is in the log, and nothing comes after it', async () => {
+    const stop = new AbortController()
+    const orders = plan({ orders: 100, spreadMs: 20_000, ...only('paid') })
+    const { tally, lines } = await run(orders, {
+      signal: stop.signal,
+      onProgress: ({ deliveries }) => deliveries > 0 && stop.abort(),
+    })
+    expect(tally.deliveries).toBe(deliveriesIn(lines).length)
+    expect(tally.deliveries).toBeLessThan(20)
+  })
+
+  test('needs keys for every merchant in the plan', () =>
+    expect(run(plan({ merchants: ['nobody'] }))).rejects.toThrow('merchant nobody'))
+})
