@@ -1,5 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { EventRow } from '../store/event-row.ts'
+import { BrokenSequence } from './emission-plan.ts'
 import { emit, type EmitOptions } from './emit.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Applied } from './lane-types.ts'
@@ -15,29 +16,47 @@ export interface ConcludeOptions {
 
 /**
  * What follows a Postgres transaction, before anything else happens on the lane: all that is not emitted yet is
- * emitted, by whomever it was inserted, and the position moves on.
- * @param applied undefined: another incarnation's rows alone
+ * emitted, by whomever it was inserted, and the position moves on. Several Kafka transactions, if an earlier owner left
+ * more than one carries; at least one.
+ * @param applied undefined: what other incarnations left
+ * @param nextSeq the lane's counter: the ledger when all is emitted
  */
 export async function conclude(
   incarnation: Incarnation,
   applied: Applied | undefined,
-  { steps, emit: emitOptions, clock, metrics }: ConcludeOptions,
+  nextSeq: number,
+  options: ConcludeOptions,
 ): Promise<void> {
-  const { session, position } = incarnation
-  const rows = await steps.eventsToEmit(session, position, applied)
+  let inHand = applied
+  do {
+    const { session, position } = incarnation
+    const rows = await options.steps.eventsToEmit(session, position, inHand)
+    if (rows.length === 0 && position.ledger < nextSeq)
+      throw new BrokenSequence(`no event from ${position.ledger} on, though the lane's counter is ${nextSeq}`)
+    const next = applied?.next ?? position.next
+    const ledger = await emitCounted(incarnation, rows, next, options)
+    incarnation.position = { ...position, next, ledger, brakeVersion: applied?.brakeVersion ?? position.brakeVersion }
+    inHand = undefined
+  } while (incarnation.position.ledger < nextSeq)
+}
+
+async function emitCounted(
+  incarnation: Incarnation,
+  rows: readonly EventRow[],
+  next: number,
+  { emit: emitOptions, clock, metrics }: ConcludeOptions,
+): Promise<number> {
   const startedMs = clock.elapsedMs()
-  const next = applied?.next ?? position.next
-  let ledger: number
   try {
-    ledger = await emit(incarnation, rows, next, emitOptions)
+    const ledger = await emit(incarnation, rows, next, emitOptions)
+    metrics.transactions.inc({ step: 'kafka', outcome: 'committed' })
+    metrics.stepSeconds.observe({ step: 'kafka' }, (clock.elapsedMs() - startedMs) / 1_000)
+    countEvents(rows, clock.now().getTime(), metrics)
+    return ledger
   } catch (error) {
     metrics.transactions.inc({ step: 'kafka', outcome: 'failed' })
     throw error
   }
-  metrics.transactions.inc({ step: 'kafka', outcome: 'committed' })
-  metrics.stepSeconds.observe({ step: 'kafka' }, (clock.elapsedMs() - startedMs) / 1_000)
-  incarnation.position = { ...position, next, ledger, brakeVersion: applied?.brakeVersion ?? position.brakeVersion }
-  countEvents(rows, clock.now().getTime(), metrics)
 }
 
 function countEvents(rows: readonly EventRow[], nowMs: number, metrics: Metrics): void {

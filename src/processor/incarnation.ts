@@ -17,8 +17,7 @@ export interface Incarnation {
 
 export const isAlive = ({ producer, session }: Incarnation) => !producer.isDead() && session.lost() === undefined
 
-/** Lets go of both; neither is waited for, as neither may answer. */
-export function endIncarnation({ producer, session }: Pick<Incarnation, 'producer' | 'session'>): void {
-  producer.close().catch(() => undefined)
-  session.close().catch(() => undefined)
+/** Lets go of both. Waiting for it is for an orderly stop only, as neither may answer. */
+export async function endIncarnation({ producer, session }: Pick<Incarnation, 'producer' | 'session'>): Promise<void> {
+  await Promise.allSettled([producer.close(), session.close()])
 }

@@ -1,3 +1,4 @@
+import { withDeadline } from '../runtime/kafka/deadline.ts'
 import type { BatchControl, InputBatch } from '../runtime/kafka/port.ts'
 import { conclude } from './conclude.ts'
 import { lingerMs } from './linger.ts'
@@ -26,6 +27,7 @@ const SCHEMA_PAUSE_MS = 1_000
 const REFRESH_MS = 12 * 3_600_000
 /** What is more waits for the next wake, so that records come in between. */
 const WAKE_ROUNDS_MAX = 20
+const CLOSE_MS_MAX = 2_000
 
 /** One partition of the input topic: everything that happens on it happens under one mutex. */
 export function createLane(options: LaneOptions) {
@@ -43,11 +45,15 @@ export function createLane(options: LaneOptions) {
     }).catch(() => undefined)
   }
   const own = createOwnership({ ...options, fenceSoon })
-  const dropSoon = () =>
-    locked(() => {
-      own.drop()
+  /** Under the mutex, which is not held until the old connections have closed. */
+  const dropSoon = () => {
+    let ending: Promise<void> = Promise.resolve()
+    const dropped = locked(() => {
+      ending = own.drop()
       return Promise.resolve()
     })
+    return dropped.then(() => withDeadline(ending, CLOSE_MS_MAX, 'Closing the lane'))
+  }
 
   /** @returns how many records were done */
   const handle = async (batch: InputBatch, control: BatchControl): Promise<number> => {
@@ -65,7 +71,7 @@ export function createLane(options: LaneOptions) {
     // The fetch began behind our position: a reset, or a batch of an older generation. Never jump.
     if (batch.fetchedOffset > now.position.next) {
       log.warn({ lane, fetchedOffset: batch.fetchedOffset, next: now.position.next, wasMisplaced }, 'seeking back')
-      if (wasMisplaced) own.drop()
+      if (wasMisplaced) void own.drop()
       wasMisplaced = !wasMisplaced
       own.place.doubt()
       const again = await own.current()
@@ -101,11 +107,12 @@ export function createLane(options: LaneOptions) {
       const applied = await steps.applyWake(now.session, now.position)
       if (applied === undefined) break
       if (applied.kind === 'fence') throw new GuardRefused(applied.reason)
-      await conclude(now, applied, options)
+      await conclude(now, applied, applied.nextSeq, options)
       own.committed()
     }
-    if (isRefreshDue || (await steps.readNextSeq(now.session, now.position)) > now.position.ledger) {
-      await conclude(now, undefined, options)
+    const nextSeq = await steps.readNextSeq(now.session, now.position)
+    if (isRefreshDue || nextSeq > now.position.ledger) {
+      await conclude(now, undefined, nextSeq, options)
       own.committed()
     }
     own.recovered()
@@ -157,7 +164,7 @@ export function createLane(options: LaneOptions) {
     stop: async () => {
       isOwned = false
       own.left()
-      await dropSoon()
+      await dropSoon().catch(() => undefined)
     },
   }
 }

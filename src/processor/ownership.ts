@@ -32,13 +32,14 @@ export function createOwnership(options: OwnershipOptions) {
   let retryTimer: NodeJS.Timeout | undefined
   let committedAtMs = clock.elapsedMs()
 
-  const drop = () => {
-    if (incarnation !== undefined) endIncarnation(incarnation)
+  const drop = (): Promise<void> => {
+    const ended = incarnation
     incarnation = undefined
+    return ended === undefined ? Promise.resolve() : endIncarnation(ended)
   }
   /** The outcome is unknown: nothing is repaired, a fence will tell. */
   const retreat = (step: string, error: unknown): number => {
-    drop()
+    void drop()
     failures++
     const delayMs = backoffMs(failures, Math.random())
     retryAtMs = clock.elapsedMs() + delayMs
@@ -49,7 +50,7 @@ export function createOwnership(options: OwnershipOptions) {
     return delayMs
   }
   const stand = (reason: string, detail: string, isNews: boolean) => {
-    drop()
+    void drop()
     halt = { reason, detail }
     consumer.pause(lane)
     if (isNews) log.error({ lane, reason, detail, remedy: remedyOf(reason) }, 'the lane is halted')
@@ -83,7 +84,7 @@ export function createOwnership(options: OwnershipOptions) {
     current: async (): Promise<Incarnation | undefined> => {
       const joins = options.joins()
       if (incarnation?.joins === joins && isAlive(incarnation)) return incarnation
-      drop()
+      void drop()
       const fenced = await options.fence(joins, () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
       })
@@ -101,7 +102,7 @@ export function createOwnership(options: OwnershipOptions) {
       if (nextSeq > ledger) {
         metrics.takeovers.inc()
         log.info({ lane, ledger, nextSeq }, 'an earlier owner left events unemitted')
-        await conclude(incarnation, undefined, options)
+        await conclude(incarnation, undefined, nextSeq, options)
       }
       place.moveTo(next, groupOffset)
       return incarnation

@@ -18,6 +18,7 @@ import { checkTopology, WrongTopology } from './check-topology.ts'
 import type { ProcessorConfig } from './config.ts'
 import { connectPatiently, type Connections } from './connect.ts'
 import { reachNothing, type Reach } from './crash-points.ts'
+import { createSteps } from './create-steps.ts'
 import { createRecordDecoder } from './decode-records.ts'
 import { fence } from './fence.ts'
 import { createLane, type LaneView } from './lane.ts'
@@ -25,7 +26,7 @@ import { createLanes, type Lanes } from './lanes.ts'
 import { createMetrics } from './metrics.ts'
 import { repeat } from './repeat.ts'
 import { sampleBacklog, sampleLanes } from './sample.ts'
-import { createSteps, type Steps } from './steps.ts'
+import type { Steps } from './steps.ts'
 
 export interface ProcessorDeps {
   readonly log?: Log

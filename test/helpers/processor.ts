@@ -14,13 +14,15 @@ export async function startTestProcessor(
   return startProcessor(config, { log: createLog('processor', process.env['LOG_LEVEL'] ?? 'error'), ...deps })
 }
 
-/** Waits until these processors own all lanes, and every lane runs or is halted. */
+/** Waits until these processors own all lanes, each at least one, and every lane runs or is halted. */
 export async function untilSettled(processors: readonly RunningProcessor[], partitions: number, deadlineMs = 20_000) {
   await until(
     'every lane has an owner and is fenced',
     () => {
-      const views = processors.flatMap((processor) => processor.lanes())
-      return views.length === partitions && views.every(({ state }) => state !== 'fencing')
+      const shares = processors.map((processor) => processor.lanes())
+      const views = shares.flat()
+      const isShared = shares.every(({ length }) => length > 0)
+      return isShared && views.length === partitions && views.every(({ state }) => state !== 'fencing')
     },
     deadlineMs,
   )

@@ -1,0 +1,35 @@
+import { DEFAULT_ROUTES } from '../orders/routes.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { OffsetReader } from '../runtime/kafka/port.ts'
+import { haltLane, readLane } from '../store/lane-row.ts'
+import { applyBatch } from './apply-batch.ts'
+import { applyWake } from './apply-wake.ts'
+import type { ProcessorConfig } from './config.ts'
+import type { Reach } from './crash-points.ts'
+import { eventsToEmit } from './events-to-emit.ts'
+import type { Steps } from './steps.ts'
+
+export interface StepParts {
+  readonly clock: Clock
+  readonly offsets: OffsetReader
+  readonly reach: Reach
+}
+
+/** The Postgres side of every lane of this process. */
+export function createSteps(
+  config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC'>,
+  { clock, offsets, reach }: StepParts,
+): Steps {
+  const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs: config.HELD_LIMIT_SEC * 1_000 }
+  const expiryGraceMs = config.EXPIRY_GRACE_SEC * 1_000
+  return {
+    applyBatch: (session, position, records, end) => applyBatch(session, position, records, end, options, reach),
+    applyWake: (session, position) => {
+      const readEnd = async () => (await offsets.logRange(position.topic, position.lane)).end
+      return applyWake(session, position, { ...options, expiryGraceMs, readEnd }, reach)
+    },
+    eventsToEmit,
+    readNextSeq: async (session, { topic, lane, ledger }) => (await readLane(session, topic, lane))?.nextSeq ?? ledger,
+    haltLane: (session, { topic, lane }, reason, detail) => haltLane(session, topic, lane, { reason, detail }),
+  }
+}
