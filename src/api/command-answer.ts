@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Command } from '../store/read-commands.ts'
-import { commandView } from './order-view.ts'
+import { commandView } from '../store/order-view.ts'
 import { refuse, type ApiAnswer } from './route.ts'
 
 /** What the lane writes as a command's result: its outcome. */

@@ -1,5 +1,5 @@
 import type { Command } from '../store/read-commands.ts'
-import { commandView } from './order-view.ts'
+import { commandView } from '../store/order-view.ts'
 import { locationOf } from './command-answer.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
 import { refuse, type Route } from './route.ts'

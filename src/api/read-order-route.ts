@@ -1,6 +1,6 @@
 import type { FoundOrder } from '../store/find-order.ts'
 import type { Timeline } from '../store/order-timeline.ts'
-import { orderView, timelineView } from './order-view.ts'
+import { orderView, timelineView } from '../store/order-view.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
 

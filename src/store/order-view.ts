@@ -1,10 +1,10 @@
 import type { Status } from '../orders/model.ts'
 import type { OrderBody } from '../orders/order-body.ts'
-import type { FoundOrder } from '../store/find-order.ts'
-import type { Command } from '../store/read-commands.ts'
-import type { Timeline } from '../store/order-timeline.ts'
+import type { FoundOrder } from './find-order.ts'
+import type { Command } from './read-commands.ts'
+import type { Timeline } from './order-timeline.ts'
 
-/** Wire form: snake_case, times in ISO 8601 UTC, amounts as integers in minor units, null for what is not known. */
+/** What the api and the command line show: snake_case, times in ISO 8601 UTC, amounts as integers in minor units, null for what is not known. */
 export const isoOf = (timeMs: number | null) => (timeMs === null ? null : new Date(timeMs).toISOString())
 
 /** What create answers: what was asked for, and where the order stands. The payload is the caller's own. */

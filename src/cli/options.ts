@@ -1,0 +1,29 @@
+import { InvalidArgumentError } from 'commander'
+
+/** Parsers of option values; commander prints their message with the option's name and exits 2. */
+export const integer = (min: number, max: number) => (text: string) => {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < min || value > max)
+    throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`)
+  return value
+}
+export const matching = (pattern: RegExp, what: string) => (text: string) => {
+  if (!pattern.test(text)) throw new InvalidArgumentError(`It must be ${what}.`)
+  return text
+}
+export const merchantName = matching(/^[a-z0-9][a-z0-9_-]{0,63}$/, '1 to 64 of a-z, 0-9, _ and -')
+/** Wider than what the api creates: an order that is known only from callbacks can be looked at too. */
+export const orderNumber = (text: string) => {
+  if (text === '' || Buffer.byteLength(text) > 64 || text.includes('\u0000'))
+    throw new InvalidArgumentError('It must be 1 to 64 bytes.')
+  return text
+}
+
+const UNITS_SEC = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+/** `90s`, `15m`, `12h`, `30d` → seconds. */
+export const durationSec = (text: string) => {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (count === undefined || Number(count) === 0)
+    throw new InvalidArgumentError('It must be a number and s, m, h or d, such as 30d.')
+  return Number(count) * UNITS_SEC[unit as keyof typeof UNITS_SEC]
+}

@@ -1,0 +1,73 @@
+import { createInterface } from 'node:readline/promises'
+import { Command, CommanderError, Option } from 'commander'
+import { CliFailure, EXIT, type ExitCode } from './failure.ts'
+import { explainFailure } from './explain-failure.ts'
+import { alarming, type Format, type Output } from './render.ts'
+import { VERBS } from './verbs.ts'
+
+/** What every verb may use besides its own options. */
+export interface CliContext {
+  readonly env: NodeJS.ProcessEnv
+  /** True: say what would be done, change nothing. */
+  readonly dryRun: boolean
+  /** Ends the verb unless the person agrees, or `--yes` was given. */
+  readonly confirm: (question: string) => Promise<void>
+}
+/** Runs a verb's work and prints what it found. */
+export type Run = (work: (context: CliContext) => Promise<Output>, command: Command) => Promise<void>
+
+/** @returns the exit code: 0 ok, 1 findings, 2 usage, 3 could not decide. */
+export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.ok
+  const run: Run = async (work, command) => {
+    const options = command.optsWithGlobals<{ output: Format; dryRun?: boolean; yes?: boolean }>()
+    const confirm = (question: string) => (options.yes === true ? Promise.resolve() : ask(question))
+    const output = await work({ env, dryRun: options.dryRun === true, confirm })
+    process.stdout.write(options.output === 'json' ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`)
+    if (output.undecided === true) exitCode = EXIT.undecided
+    if (output.findings === true) exitCode = EXIT.findings
+  }
+  try {
+    await createProgram(run).parseAsync(args, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    return report(explainFailure(error), env)
+  }
+}
+
+function createProgram(run: Run): Command {
+  const program = new Command('paidonce')
+    .description('Each payment is applied once, each fulfillment event is visible once.')
+    .addOption(new Option('--output <format>', 'how to print').choices(['table', 'json']).default('table'))
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: true })
+    .addHelpText('after', '\nExit codes: 0 ok, 1 findings, 2 usage, 3 could not decide.')
+    .showSuggestionAfterError(true)
+  for (const [noun, { about, verbs }] of Object.entries(VERBS)) {
+    const parent = noun === '' ? program : program.command(noun).description(about)
+    for (const add of verbs) add(parent, run)
+  }
+  throwInsteadOfExiting(program)
+  return program
+}
+
+/** Commander's own errors already have one clear line; here they get our exit codes and no `process.exit`. */
+function throwInsteadOfExiting(command: Command) {
+  command.exitOverride().configureOutput({ outputError: (text, write) => write(alarming(text)) })
+  for (const child of command.commands) throwInsteadOfExiting(child)
+}
+
+async function ask(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new CliFailure(EXIT.usage, `${question} Nobody can answer here.`, 'Add --yes.')
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await prompt.question(`${question} [y/N] `).finally(() => prompt.close())
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CliFailure(EXIT.usage, 'Not done.', 'Answer y, or add --yes.')
+}
+
+function report(failure: CliFailure, env: NodeJS.ProcessEnv): ExitCode {
+  process.stderr.write(`${alarming(`error: ${failure.message}`)}\n`)
+  if (failure.remedy !== undefined) process.stderr.write(`${failure.remedy}\n`)
+  const shown = failure.cause instanceof Error ? failure.cause : failure
+  if (env['LOG_LEVEL'] === 'debug' || env['LOG_LEVEL'] === 'trace') process.stderr.write(`${shown.stack ?? ''}\n`)
+  return failure.exitCode
+}

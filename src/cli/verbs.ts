@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+import { addCallbackVerify } from './callback-verify.ts'
+import { addConfigCheck } from './config-check.ts'
+import { addLaneResume } from './lane-resume.ts'
+import { addLaneStatus } from './lane-status.ts'
+import { addMigrate } from './migrate.ts'
+import { addOrderShow } from './order-show.ts'
+import { addOrderStates } from './order-states.ts'
+import { addOrderTimeline } from './order-timeline.ts'
+import type { Run } from './run-cli.ts'
+import { addSchemasRegister } from './schemas-register.ts'
+import { addTokenCreate } from './token-create.ts'
+import { addTokenList } from './token-list.ts'
+import { addTokenRevoke } from './token-revoke.ts'
+import { addTopicsCreate } from './topics-create.ts'
+
+/** What can be typed: `paidonce <noun> <verb>`. */
+export const VERBS: Readonly<
+  Record<string, { readonly about: string; readonly verbs: readonly ((noun: Command, run: Run) => void)[] }>
+> = {
+  '': { about: '', verbs: [addMigrate] },
+  callback: { about: 'what a provider sent', verbs: [addCallbackVerify] },
+  config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
+  lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
+  order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },
+  schemas: { about: 'what the schema registry knows', verbs: [addSchemasRegister] },
+  token: { about: 'who may use the api', verbs: [addTokenCreate, addTokenList, addTokenRevoke] },
+  topics: { about: 'the topics in Kafka', verbs: [addTopicsCreate] },
+}
