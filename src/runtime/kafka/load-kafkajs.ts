@@ -12,7 +12,7 @@ import { guardSilentBroker } from './guards/silent-broker.ts'
 import { guardSingleConnect } from './guards/single-connect.ts'
 
 const VERSION = '2.2.4'
-const GUARDS: readonly Guard[] = [
+export const GUARDS: readonly Guard[] = [
   guardRequestQueueTimer,
   guardSingleConnect,
   guardSilentBroker,

@@ -137,17 +137,21 @@ describe('with time', () => {
     await failed
   })
 
-  test('a commit that hangs is over after 30 s, and what comes back later commits nothing', async () => {
-    const { lane, calls, send } = setUp()
-    const late = Promise.withResolvers<RecordMetadata[]>()
-    send.mockReturnValueOnce(late.promise)
-    const failed = expect(lane.commit([messages('ship', 'a')], [offset('app', 7)])).rejects.toMatchObject({
-      name: 'DeadlinePassed',
-    })
-    await vi.advanceTimersByTimeAsync(30_001)
-    await failed
-    late.resolve([{ topicName: 'ship', partition: 2, errorCode: 0 }])
-    await vi.runAllTimersAsync()
-    expect(calls).toEqual(['send ship a'])
-  })
+  test.each(['send', 'sendOffsets'] as const)(
+    'a %s that hangs is over after 30 s; late, it commits nothing',
+    async (at) => {
+      const { lane, calls, [at]: hanging } = setUp()
+      const late = Promise.withResolvers<never>()
+      hanging.mockReturnValueOnce(late.promise)
+      const failed = expect(lane.commit([messages('ship', 'a')], [offset('app', 7)])).rejects.toMatchObject({
+        name: 'DeadlinePassed',
+      })
+      await vi.advanceTimersByTimeAsync(30_001)
+      await failed
+      const before = [...calls]
+      late.resolve([{ topicName: 'ship', partition: 2, errorCode: 0 }] as never)
+      await vi.runAllTimersAsync()
+      expect(calls).toEqual(before)
+    },
+  )
 })

@@ -1,7 +1,9 @@
+import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Kafka } from '../../../src/runtime/kafka/kafkajs.ts'
-import { loadKafkajs } from '../../../src/runtime/kafka/load-kafkajs.ts'
+import { GUARDS, loadKafkajs } from '../../../src/runtime/kafka/load-kafkajs.ts'
 import { apartKafkajs } from '../../helpers/stock-kafkajs.ts'
 
 const real = createRequire(import.meta.url)
@@ -25,4 +27,16 @@ test('kafkajs that was loaded by somebody else first is refused', () => {
 
 test('loading it again gives the same one', () => {
   expect(loadKafkajs(real).Kafka).toBe(Kafka)
+})
+
+test('every guard of the folder is loaded', async () => {
+  const folder = join(import.meta.dirname, '../../../src/runtime/kafka/guards')
+  const exported: unknown[] = []
+  for (const file of readdirSync(folder).filter((name) => name !== 'internals.ts')) {
+    const module = (await import(join(folder, file))) as Record<string, unknown>
+    const guards = Object.entries(module).filter(([name]) => name.startsWith('guard'))
+    expect(guards, file).toHaveLength(1)
+    exported.push(...guards.map(([, guard]) => guard))
+  }
+  expect(new Set(exported)).toEqual(new Set(GUARDS))
 })
