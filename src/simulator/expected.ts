@@ -34,7 +34,7 @@ export function expectedOf(lines: Iterable<LogLine>): Expected {
   }
   for (const line of lines) {
     if (line.line === 'delivery') of(line).deliveries.push(line)
-    // Asked again after an unknown outcome, the last answer is the one to believe.
+    // Once created it stays so, whatever was heard when it was asked for again.
     if (line.line === 'order' && of(line).order?.heard !== 'created') of(line).order = line
   }
   const sorted = { paid: [] as OrderRef[], uncertain: [] as OrderRef[], unpaid: [] as OrderRef[] }

@@ -29,6 +29,11 @@ describe('a log says that an order is', () => {
     ],
     ['paid', 'when creating it was unclear at first', [order('T1', { heard: 'unknown' }), order('T1'), delivery('T1')]],
     [
+      'paid',
+      'when it was asked for again and refused',
+      [order('T1'), order('T1', { heard: 'refused' }), delivery('T1')],
+    ],
+    [
       'uncertain',
       'when no right delivery was accepted',
       [order('T1'), delivery('T1', { heard: 'no_answer', status: null })],

@@ -18,6 +18,8 @@ export interface Accepted {
   readonly message: VerifiedMessage
   readonly body: string
   readonly socket: number
+  /** `Wechatpay-Serial`, of its callbacks alone. */
+  readonly serial: string | undefined
 }
 
 export interface FakeSystem {
@@ -69,7 +71,15 @@ export async function createFakeSystem(merchants: readonly string[] = ['shop']):
     const socket = sockets.get(request.socket) ?? sockets.size
     sockets.set(request.socket, socket)
     for (const message of verdict.messages)
-      system.accepted.push({ gateway, provider, merchant, message, body: rawBody.toString(), socket })
+      system.accepted.push({
+        gateway,
+        provider,
+        merchant,
+        message,
+        body: rawBody.toString(),
+        socket,
+        serial: headers['wechatpay-serial'],
+      })
     return answer(answers.success)
   }
   const create = async (request: IncomingMessage, response: ServerResponse) => {

@@ -94,6 +94,8 @@ describe('a simulation', () => {
     const { lines } = await run()
     const providers = new Set(lines.flatMap((line) => (line.line === 'order' ? [] : [line.provider])))
     expect(providers).toEqual(new Set(['wechatpay', 'alipay', 'worker']))
+    const serials = new Set(system.accepted.flatMap(({ serial }) => serial ?? []))
+    expect(serials).toEqual(new Set(system.keys.flatMap(({ platforms }) => platforms.map(({ serial }) => serial))))
     const reports = system.accepted.filter(({ provider }) => provider === 'worker')
     expect(reports.length).toBeGreaterThan(5)
     for (const { message } of reports) expect(message.facts).toMatchObject([{ eventType: 'shipment_completed' }])
@@ -106,6 +108,15 @@ describe('a simulation', () => {
     expect(tally.refused).toEqual({ 503: 20 })
     expect(tally.deliveries).toBeGreaterThan(10 * 5)
     expect(names(expected.paid)).toEqual(names(orders))
+  })
+
+  test('has nothing reported as shipped whose payment nobody accepted', async () => {
+    system.interfere = () => ({ status: 503, contentType: 'text/plain', body: 'fail' })
+    const { tally } = await run(plan({ orders: 5, deliveriesPerOrder: 1, reportShare: 1, ...only('paid') }), {
+      retryScale: 0,
+    })
+    expect(tally.reports).toBe(0)
+    expect(tally.deliveries).toBeGreaterThan(5 * 7)
   })
 
   test('gives up in the end, as providers do; the order is uncertain then', async () => {
