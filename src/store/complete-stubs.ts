@@ -15,7 +15,10 @@ with given as materialized (
     body_hash = g.body_hash, expires_at = g.expires_at, has_payload = g.payload is not null, version = o.version + 1,
     updated_at = now()
   from given g where o.id = g.id and o.status = 'awaited'
-  returning o.id, o.lane, g.expires_at, g.payload
+  returning o.id, o.lane, o.merchant, o.group_key, g.expires_at, g.payload
+), grouped as (
+  insert into groups (merchant, group_key) select distinct merchant, group_key from turned
+  where group_key is not null order by 1, 2 on conflict do nothing
 ), timer as (
   insert into timers (lane, order_id, kind, due_at) select lane, id, 'expiry', expires_at from turned
   on conflict do nothing

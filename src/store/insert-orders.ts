@@ -4,7 +4,8 @@ import type { Transaction } from '../runtime/postgres.ts'
 import { byteas, int2s, int8s, texts, timestamps } from './bind.ts'
 import { int, rowsOf } from './statement.ts'
 
-// Sorted, so that two requests with the same new orders wait for each other in one order and never in a circle.
+// Sorted, so that two requests with the same new orders wait for each other in one order and never in a circle. A group
+// gets its row here, as lanes lock it: two of them that paid an order each could not see one another otherwise.
 const INSERT_ORDERS = {
   name: 'insert-orders',
   text: `
@@ -17,9 +18,12 @@ with given as materialized (
   select merchant, out_trade_no, lane, 'pending', amount_minor, currency, group_key, body_hash, expires_at, payload is not null
   from given order by merchant collate "C", out_trade_no collate "C"
   on conflict (merchant, out_trade_no) do nothing
-  returning id, merchant, out_trade_no, lane, expires_at
+  returning id, merchant, out_trade_no, lane, expires_at, group_key as grouped_by
 ), placed as materialized (
   select made.*, ord, payload from made join given using (merchant, out_trade_no)
+), grouped as (
+  insert into groups (merchant, group_key) select distinct merchant, grouped_by from placed
+  where grouped_by is not null order by 1, 2 on conflict do nothing
 ), timer as (
   insert into timers (lane, order_id, kind, due_at) select lane, id, 'expiry', expires_at from placed
 ), payload as (

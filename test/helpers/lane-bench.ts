@@ -37,12 +37,18 @@ export const clockAt = (ms: number): Clock => ({ now: () => new Date(ms), elapse
 /** Opens a lane as a fence does. @param ledger what Kafka would have said */
 export async function openLane(
   databaseUrl: string,
-  { lane = 0, ledger, next, clock }: { lane?: number; ledger?: number; next?: number; clock?: Clock } = {},
+  {
+    lane = 0,
+    ledger,
+    next,
+    clock,
+    appId = APP,
+  }: { lane?: number; ledger?: number; next?: number; clock?: Clock; appId?: string } = {},
   reach: Reach = reachNothing,
 ): Promise<LaneBench> {
   const onLost = () => undefined
   const { session, row } = await openLaneSession(
-    { databaseUrl, appId: APP, topic: TOPIC, lane, startOffset: 0, onLost, log: silent },
+    { databaseUrl, appId, topic: TOPIC, lane, startOffset: 0, onLost, log: silent },
     reach,
   )
   const options = applyOptions(clock)
