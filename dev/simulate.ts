@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { systemClock } from '../src/runtime/clock.ts'
 import { loadKeys, type SenderKeys } from '../src/simulator/keys.ts'
 import type { PaymentProvider } from '../src/simulator/plan.ts'
-import { createSender } from '../src/simulator/send.ts'
+import { ANSWER_MS_MAX, createSender } from '../src/simulator/send.ts'
 import { signPayment } from '../src/simulator/sign-payment.ts'
 import { signShipmentReport } from '../src/simulator/sign-report.ts'
 import { say } from './parts/progress.ts'
@@ -49,7 +49,8 @@ async function main(): Promise<number> {
           values.forge ? 'wrong_signature' : 'none',
           now,
         )
-  const sender = createSender([values.gateway], copies, systemClock)
+  const gateways = [values.gateway]
+  const sender = createSender({ gateways, inFlightMax: copies, answerMsMax: ANSWER_MS_MAX, clock: systemClock })
   const answers = await sender.burst(verb === 'ship' ? 'worker' : values.provider, signed, copies)
   sender.close()
   for (const { status, heard, latencyMs } of answers) say(`${status ?? '---'} ${heard} in ${latencyMs.toFixed(1)} ms`)
