@@ -3,11 +3,12 @@ import { systemClock, type Clock } from '../clock.ts'
 import { describeError, type Log } from '../log.ts'
 import { kafkaFor, type KafkaSettings } from './connection.ts'
 import { withDeadline } from './deadline.ts'
-import { delay } from './delay.ts'
 import { forgetOffsetOutOfRange, onOffsetOutOfRange } from './guards/offset-reset.ts'
 import { createHeartbeats } from './heartbeats.ts'
 import { createPauses } from './pauses.ts'
 import type { InputConsumer, InputHandlers } from './port.ts'
+import { explainCodec } from './explain-codec.ts'
+import { subscribe } from './subscribe.ts'
 import { toInputBatches } from './to-input-batch.ts'
 
 export interface InputConsumerOptions {
@@ -26,7 +27,6 @@ export interface InputConsumerOptions {
 }
 
 const STOP_MS_MAX = 15_000
-const CONNECT_BACKOFF_MS_MAX = 5_000
 
 /** Reads the input topic as a member of the group; offsets are committed by the lanes' transactions, never here. */
 export function createInputConsumer(
@@ -92,7 +92,7 @@ export function createInputConsumer(
       const { FETCH, GROUP_JOIN, CRASH } = consumer.events
       consumer.on(FETCH, () => void (polledAtMs = clock.elapsedMs()))
       consumer.on(CRASH, ({ payload: { error, restart } }) => {
-        if (!restart) crash(explained(error, topic))
+        if (!restart) crash(explainCodec(error, topic))
       })
       // kafkajs calls this before it fetches again and does not wait: all here is synchronous and throws nothing.
       consumer.on(GROUP_JOIN, ({ payload }) => {
@@ -107,7 +107,7 @@ export function createInputConsumer(
         pauses.reapply()
         attempt(() => handlers.onAssigned([...assigned]), crash)
       })
-      await connect(consumer, topic, () => stopping, log)
+      await subscribe(consumer, topic, () => stopping, log)
       if (stopping) return
       await consumer.run({
         autoCommit: false,
@@ -139,16 +139,6 @@ export function createInputConsumer(
   }
 }
 
-/** kafkajs has uncompressed and gzip; `compression.type` of the topics that we create keeps the others out. */
-function explained(error: Error, topic: string): Error {
-  if (error.name !== 'KafkaJSNotImplemented') return error
-  return new Error(
-    `${topic} holds records that cannot be read (${error.message}). Set its compression.type to uncompressed, so that ` +
-      'the broker rewrites what is published from now on, and publish those records again',
-    { cause: error },
-  )
-}
-
 function attempt(work: () => void, failed: (error: unknown) => void): void {
   try {
     work()
@@ -165,21 +155,5 @@ function applyPause(consumer: Consumer, topic: string, partition: number, paused
     else consumer.resume(partitions)
   } catch {
     return
-  }
-}
-
-/** Kafka may be away at start: tries until it is there; what waiting cannot mend is thrown. */
-async function connect(consumer: Consumer, topic: string, isStopping: () => boolean, log: Log): Promise<void> {
-  for (let tries = 1; !isStopping(); tries++) {
-    try {
-      await consumer.connect()
-      await consumer.subscribe({ topics: [topic], fromBeginning: true })
-      return
-    } catch (error) {
-      const { retriable, name } = error as { retriable?: unknown; name?: unknown }
-      if (retriable === false && name !== 'KafkaJSNumberOfRetriesExceeded') throw error
-      log.warn({ error: describeError(error), tries }, 'Kafka cannot be reached; trying again')
-      await delay(Math.min(200 * 2 ** tries, CONNECT_BACKOFF_MS_MAX) * (0.5 + Math.random() / 2))
-    }
   }
 }
