@@ -6,7 +6,11 @@ import { refuse, type ApiAnswer } from './route.ts'
 /** What the lane writes as a command's result: its outcome. */
 const Result = z.union([
   z.object({ kind: z.literal('done'), status: z.string() }),
-  z.object({ kind: z.literal('refused'), status: z.string(), refusal: z.looseObject({ reason: z.string() }) }),
+  z.object({
+    kind: z.literal('refused'),
+    status: z.string().nullable(),
+    refusal: z.looseObject({ reason: z.string() }),
+  }),
 ])
 
 export const locationOf = (command: Command) => `/v1/commands/${command.id}`
@@ -44,7 +48,7 @@ export function answerOf(command: Command): ApiAnswer & { readonly outcome: stri
     ...refuse({
       kind: 'command_refused',
       reason,
-      detail: SAYS[reason] ?? `The order's status is ${result.data.status}.`,
+      detail: SAYS[reason] ?? `The order's status is ${result.data.status ?? 'not known'}.`,
       ...(remedy === undefined ? {} : { remedy }),
     }),
     outcome: 'refused',
