@@ -9,6 +9,7 @@ import { createOrders } from '../../src/store/create-orders.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { processEnv, stackEnv } from './stack.ts'
 import type { StackEnv } from '../../dev/parts/state.ts'
+import { until } from './until.ts'
 import { createTopics, type TestTopics } from './topics.ts'
 
 /** A record for the input topic, before it is encoded. */
@@ -53,7 +54,10 @@ export async function createInstallation(
   const input = topics.name(INPUT_TOPIC)
   const [codec, producer] = await Promise.all([
     createCodec(stack.SCHEMA_REGISTRY_URL, topics.prefix, log),
-    createPlainProducer({ brokers: stack.KAFKA_BROKERS.split(','), ssl: false }, [input], log),
+    // A topic that was just made is not in every answer at once.
+    until('the producer sees the topic', () =>
+      createPlainProducer({ brokers: stack.KAFKA_BROKERS.split(','), ssl: false }, [input], log),
+    ),
   ])
   const laneOf = (outTradeNo: string) => partitionFor(outTradeNo, topics.partitions)
   const encode = (callback: Callback) => codec.encode(INPUT_TOPIC, callback)

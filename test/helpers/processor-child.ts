@@ -31,11 +31,12 @@ const mutate = (steps: Steps): Steps => {
   if (MUTANT === 'only_own_rows')
     return {
       ...steps,
-      // What an earlier owner left is taken for emitted; numbered so that the guard of dense rows does not see it.
+      // The ledger moves over all rows, as their length says, but those of an earlier owner are passed over when the
+      // messages are made of them.
       eventsToEmit: async (session, position, applied) => {
-        const rows = await steps.eventsToEmit(session, position, applied)
+        const rows = [...(await steps.eventsToEmit(session, position, applied))]
         const own = rows.filter(({ laneSeq }) => applied !== undefined && laneSeq >= applied.baseSeq)
-        return own.map((row, index) => ({ ...row, laneSeq: position.ledger + index }))
+        return Object.assign(rows, { [Symbol.iterator]: () => own.values() })
       },
     }
   if (MUTANT === 'frozen_in_answer')
