@@ -28,7 +28,7 @@ export const applyOptions = (clock: Clock = systemClock): WakeOptions => ({
   routes: DEFAULT_ROUTES,
   heldLimitMs: 86_400_000,
   expiryGraceMs: 60_000,
-  readEnd: () => Promise.resolve(0),
+  readEnd: () => Promise.resolve(Number.MAX_SAFE_INTEGER), // a backlog: nothing expires unless a test says so
 })
 
 /** A clock that stands until it is set. */
