@@ -28,7 +28,8 @@ function createWorld() {
     wakes: [] as number[],
     sessionLost: undefined as Error | undefined,
     committed: [] as (readonly CommittedOffset[])[],
-    unowned: [] as EventRow[],
+    /** How many rows one reading gives. */
+    chunk: Infinity,
   }
   return world
 }
@@ -116,7 +117,9 @@ function laneIn(world: World): Lane {
         return Promise.resolve(count === undefined ? undefined : applied(position.next, count))
       },
       eventsToEmit: (_, { ledger }) =>
-        Promise.resolve(Array.from({ length: world.nextSeq - ledger }, (__, index) => row(ledger + index))),
+        Promise.resolve(
+          Array.from({ length: Math.min(world.nextSeq - ledger, world.chunk) }, (__, index) => row(ledger + index)),
+        ),
       readNextSeq: () => Promise.resolve(world.nextSeq),
       haltLane: (_, __, reason, detail) => {
         world.halt = { reason, detail }
@@ -279,6 +282,22 @@ describe('without input', () => {
     world.nextSeq = 2
     lane.assigned()
     expect(await settled()).toEqual(['fence', 'commit 0 2/2', 'wake'])
+  })
+
+  test('more than one transaction carries goes out in several, before anything else', async () => {
+    world.nextSeq = 5
+    world.chunk = 2
+    lane.assigned()
+    expect(await settled()).toEqual(['fence', 'commit 0 2/2', 'commit 0 4/4', 'commit 0 5/5', 'wake'])
+  })
+
+  test('events that are numbered but not there halt the lane: the ledger never passes them', async () => {
+    world.nextSeq = 5
+    world.chunk = 0
+    lane.assigned()
+    expect(await settled()).toEqual(['fence', 'pause'])
+    expect(lane.view()).toMatchObject({ state: 'halted', haltReason: 'unexpected_error' })
+    expect(world.committed).toEqual([])
   })
 
   test('a wake does what there is to do, then emits what others inserted, and asks once for many wakes', async () => {
