@@ -118,13 +118,23 @@ export function createLane(options: LaneOptions) {
     own.recovered()
   }
 
+  const wake = (): Promise<void> =>
+    (wakeAsked ??= locked(async () => {
+      wakeAsked = undefined
+      await lookAround().catch((error: unknown) => own.failed('wake', error))
+    }))
+
   return {
-    /** At every group join that leaves the lane with us. Fences at once: a dead owner's transaction blocks readers. */
+    /**
+     * At every group join that leaves the lane with us. Fences at once, as a dead owner's transaction blocks readers,
+     * and looks for what was filed while nobody owned the lane.
+     */
     assigned: () => {
       isOwned = true
       wasMisplaced = false
       own.joined()
       fenceSoon()
+      void wake()
     },
     revoked: () => {
       isOwned = false
@@ -151,11 +161,7 @@ export function createLane(options: LaneOptions) {
       fenceSoon()
     },
     /** Looks for held facts, commands, timers, and events that nobody emitted. Never rejects. */
-    wake: (): Promise<void> =>
-      (wakeAsked ??= locked(async () => {
-        wakeAsked = undefined
-        await lookAround().catch((error: unknown) => own.failed('wake', error))
-      })),
+    wake,
     view: (): LaneView => {
       const position = own.incarnation()?.position
       const state = own.halt() !== undefined ? 'halted' : position === undefined ? 'fencing' : 'running'

@@ -168,7 +168,7 @@ describe('a batch', () => {
     await lane.onBatch(batch(0, 0, 1, 2), control)
     await lane.onBatch(batch(3, 3), control)
     expect(done()).toEqual([
-      ...['fence', 'apply 0,1,2 to 3', 'commit 3 3/3', 'resolve 3'],
+      ...['fence', 'wake', 'apply 0,1,2 to 3', 'commit 3 3/3', 'resolve 3'],
       ...['apply 3 to 4', 'commit 4 4/4', 'resolve 4'],
     ])
   })
@@ -178,13 +178,13 @@ describe('a batch', () => {
     lane.assigned()
     await lane.onBatch(batch(2, 2, 3), control)
     await lane.onBatch(batch(4, 4, 5, 6), control)
-    expect(done()).toEqual(['fence', 'resolve 5', 'apply 5,6 to 7', 'commit 7 2/2', 'resolve 7'])
+    expect(done()).toEqual(['fence', 'wake', 'resolve 5', 'apply 5,6 to 7', 'commit 7 2/2', 'resolve 7'])
   })
 
   test('that begins behind the position is dropped and sought; the second time the lane fences', async () => {
     lane.assigned()
     await lane.onBatch(batch(9, 9), control)
-    expect(done()).toEqual(['fence', 'seek 0'])
+    expect(done()).toEqual(['fence', 'wake', 'seek 0'])
     await lane.onBatch(batch(9, 9), control)
     expect(done()).toEqual(['fence', 'seek 0'])
     await lane.onBatch(batch(0, 0), control)
@@ -203,7 +203,7 @@ describe('a batch', () => {
     lane.assigned()
     done()
     await lane.onBatch(batch(1, 1), control)
-    expect(done()).toEqual(['fence', 'apply 1 to 2', 'commit 2 2/2', 'resolve 2'])
+    expect(done()).toEqual(['fence', 'wake', 'apply 1 to 2', 'commit 2 2/2', 'resolve 2'])
   })
 })
 
