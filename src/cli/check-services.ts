@@ -2,14 +2,13 @@ import { KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
 import { topicProblems } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC, TOPICS } from '../schemas/topics.ts'
 import type { Check } from './config-check.ts'
-import { cliLog, readKafka, withDatabase } from './connect.ts'
+import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { explainFailure } from './explain-failure.ts'
 
 /** Asks Postgres, Kafka and the registry whether they are as this version needs them. Changes nothing. */
 export async function checkServices(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const isSet = (name: string) => env[name] !== undefined || env[`${name}_FILE`] !== undefined
   const service = async (check: string, variable: string, ask: () => Promise<Omit<Check, 'check'>>): Promise<Check> => {
-    if (!isSet(variable)) return { check, result: 'skipped', detail: `${variable} is not set` }
+    if (!isSet(env, variable)) return { check, result: 'skipped', detail: `${variable} is not set` }
     try {
       return { check, ...(await ask()) }
     } catch (error) {
@@ -19,7 +18,7 @@ export async function checkServices(env: NodeJS.ProcessEnv): Promise<Check[]> {
   }
   return [
     await service('postgres', 'DATABASE_URL', () => checkDatabase(env)),
-    await service('topics', 'KAFKA_BROKERS', () => checkTopics(env, isSet('DATABASE_URL'))),
+    await service('topics', 'KAFKA_BROKERS', () => checkTopics(env, isSet(env, 'DATABASE_URL'))),
     await service('schemas', 'SCHEMA_REGISTRY_URL', () => checkSchemas(env)),
   ]
 }

@@ -11,6 +11,10 @@ export const cliLog = (env: NodeJS.ProcessEnv): Log =>
     process.stderr,
   )
 
+/** True where the process itself would find a value. */
+export const isSet = (env: NodeJS.ProcessEnv, name: string): boolean =>
+  [env[name], env[`${name}_FILE`]].some((value) => value !== undefined && value !== '')
+
 /** Runs `work` with a pool on DATABASE_URL. The libraries are loaded only by the verbs that need them. */
 export async function withDatabase<T>(env: NodeJS.ProcessEnv, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
   const { DATABASE_URL } = readConfig(POSTGRES, env)

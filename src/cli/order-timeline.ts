@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { KAFKA, readConfig } from '../runtime/config.ts'
-import { INPUT_TOPIC } from '../schemas/topics.ts'
+import { COMMON, KAFKA, readConfig } from '../runtime/config.ts'
+import { INPUT_TOPIC, ledgerGroup } from '../schemas/topics.ts'
 import { findOrder } from '../store/find-order.ts'
-import { readTimeline, type Timeline } from '../store/order-timeline.ts'
+import { readTimeline, type Timeline, type TimelineEvent } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
-import { withDatabase } from './connect.ts'
+import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { merchantName, orderNumber } from './options.ts'
 import { known } from './order-show.ts'
 import { isoOf, listing, table, type Output } from './render.ts'
@@ -20,36 +20,58 @@ export const addOrderTimeline = (noun: Command, run: Run) =>
       run((context) => show(context, merchant, outTradeNo), command),
     )
 
-function show({ env }: CliContext, merchant: string, outTradeNo: string): Promise<Output> {
+async function show({ env }: CliContext, merchant: string, outTradeNo: string): Promise<Output> {
   const { TOPIC_PREFIX } = readConfig({ TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }, env)
-  return withDatabase(env, async (pool) => {
+  const inputTopic = TOPIC_PREFIX + INPUT_TOPIC
+  const { found, timeline } = await withDatabase(env, async (pool) => {
     const found = known(await findOrder(pool, merchant, outTradeNo), merchant, outTradeNo)
-    const timeline = await readTimeline(pool, found.order.id, TOPIC_PREFIX + INPUT_TOPIC)
-    const order = orderView(found)
-    const { status, amount_minor, currency, expires_at, payment, lane, version } = order
-    const rows = stepsOf(timeline).map(({ atMs, what, detail }) => [isoOf(atMs), what, detail])
-    const cut = timeline.truncated.length > 0 ? `\nOnly the latest of: ${timeline.truncated.join(', ')}` : ''
-    return {
-      json: { order, ...timelineView(timeline) },
-      text: [
-        listing({
-          order: `${merchant} ${outTradeNo}`,
-          status,
-          amount_minor,
-          currency,
-          expires_at,
-          payment,
-          lane,
-          version,
-        }),
-        table(['time', 'what', 'detail'], rows) + cut,
-      ].join('\n\n'),
-    }
+    return { found, timeline: await readTimeline(pool, found.order.id, inputTopic) }
   })
+  const ledger = timeline.events.length === 0 ? undefined : await readLedger(env, inputTopic, found.lane)
+  const emitted = (event: TimelineEvent) => {
+    if (event.isSettled || (ledger !== undefined && event.laneSeq < ledger)) return 'emitted'
+    return ledger === undefined ? 'perhaps not emitted' : 'not emitted yet'
+  }
+  const order = orderView(found)
+  const view = timelineView(timeline)
+  const { status, amount_minor, currency, expires_at, payment, lane, version } = order
+  const rows = stepsOf(timeline, emitted).map(({ atMs, what, detail }) => [isoOf(atMs), what, detail])
+  const cut = timeline.truncated.length > 0 ? `\nOnly the latest of: ${timeline.truncated.join(', ')}` : ''
+  const head = {
+    order: `${merchant} ${outTradeNo}`,
+    status,
+    amount_minor,
+    currency,
+    expires_at,
+    payment,
+    lane,
+    version,
+  }
+  return {
+    json: { order, ...view, ledger: ledger ?? null },
+    text: [listing(head), table(['time', 'what', 'detail'], rows) + cut].join('\n\n'),
+  }
+}
+
+/** Whether an event is in Kafka, only Kafka knows; without KAFKA_BROKERS what is settled is all that is sure. */
+async function readLedger(env: NodeJS.ProcessEnv, inputTopic: string, lane: number): Promise<number | undefined> {
+  if (!isSet(env, 'KAFKA_BROKERS')) return undefined
+  const { APP_ID } = readConfig({ APP_ID: COMMON.APP_ID }, env)
+  const { settings } = await readKafka(env)
+  const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
+  const offsets = await createOffsetReader(settings, cliLog(env))
+  try {
+    return (await offsets.committed(ledgerGroup(APP_ID), inputTopic, lane))?.offset
+  } finally {
+    await offsets.close()
+  }
 }
 
 /** One list by time. A delivery counts when the gateway received it, a fact and an event when they were written. */
-function stepsOf(timeline: Timeline): { atMs: number; what: string; detail: string }[] {
+function stepsOf(
+  timeline: Timeline,
+  emitted: (event: TimelineEvent) => string,
+): { atMs: number; what: string; detail: string }[] {
   const steps = [
     ...timeline.deliveries.map((d) => ({
       atMs: d.receivedAtMs,
@@ -64,7 +86,7 @@ function stepsOf(timeline: Timeline): { atMs: number; what: string; detail: stri
     ...timeline.events.map((e) => ({
       atMs: e.createdAtMs,
       what: `event ${e.kind}`,
-      detail: `${e.topic} lane ${e.lane} no. ${e.laneSeq}${e.isSettled ? '' : ', maybe not emitted yet'}`,
+      detail: `${e.topic} lane ${e.lane} no. ${e.laneSeq}, ${emitted(e)}`,
     })),
     ...timeline.anomalies.map((a) => ({ atMs: a.openedAtMs, what: 'anomaly', detail: `${a.kind} by ${a.cause}` })),
     ...timeline.anomalies

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { topicProblems } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC, RETENTION_MS, TOPICS } from '../schemas/topics.ts'
-import { cliLog, readKafka, withDatabase } from './connect.ts'
+import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer } from './options.ts'
 import { table, type Output } from './render.ts'
@@ -71,7 +71,7 @@ async function createTopics({ env, dryRun }: CliContext, options: Options): Prom
 
 /** Without DATABASE_URL nothing is recorded: a gateway's machine may have no access to it. */
 async function record(env: NodeJS.ProcessEnv, topicPrefix: string, partitions: number) {
-  if (env['DATABASE_URL'] === undefined && env['DATABASE_URL_FILE'] === undefined) return []
+  if (!isSet(env, 'DATABASE_URL')) return []
   const { recordTopology } = await import('../store/topology.ts')
   const topic = topicPrefix + INPUT_TOPIC
   const recorded = await withDatabase(env, (pool) => recordTopology(pool, topic, partitions))

@@ -177,6 +177,29 @@ test('order show and timeline; an unknown one is a finding', async () => {
   })
 })
 
+test('an event is emitted as the ledger says, and without Kafka only what is settled is sure', async () => {
+  const outTradeNo = ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8'].find((text) => it.laneOf(text) === 2) ?? 'e'
+  await it.createOrders([outTradeNo])
+  await it.database.pool.query(
+    `insert into events (lane, lane_seq, topic, event_id, kind, order_id, merchant, key, sequence, cause, occurred_at)
+     select lane, n, 'fulfillment.shipment.v1', gen_random_uuid(), 'ship', id, merchant, out_trade_no, n - 3, 'x', now()
+     from orders, generate_series(4, 6) n where out_trade_no = $1`,
+    [outTradeNo],
+  )
+  await it.database.pool.query(
+    `insert into lanes (topic, lane, start_offset, applied_offset, next_seq, settled_seq) values ($1, 2, 0, 0, 7, 5)`,
+    [it.topics.name(INPUT_TOPIC)],
+  )
+  await groupTool(it).set('ledger', 2, 6, true)
+  const said = async (of: Record<string, string>) =>
+    [
+      ...(await paidonce(['order', 'timeline', MERCHANT, outTradeNo], of)).stdout.matchAll(/no\. \d, ([a-z ]*[a-z])/g),
+    ].map(([, words]) => words)
+  expect(await said(env)).toEqual(['emitted', 'emitted', 'not emitted yet'])
+  expect(await said({ ...env, KAFKA_BROKERS: '' })).toEqual(['emitted', 'perhaps not emitted', 'perhaps not emitted'])
+  await it.database.pool.query(`delete from lanes`)
+})
+
 test('lane status and resume', async () => {
   const topic = it.topics.name(INPUT_TOPIC)
   const key = ['k0', 'k1', 'k2', 'k3', 'k4', 'k5'].find((text) => it.laneOf(text) === 1) ?? 'k'
