@@ -36,7 +36,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
   }
 }
 
-function createProgram(run: Run): Command {
+export function createProgram(run: Run): Command {
   const program = new Command('paidonce')
     .description('Each payment is applied once, each fulfillment event is visible once.')
     .addOption(new Option('--output <format>', 'how to print').choices(['table', 'json']).default('table'))
