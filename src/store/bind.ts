@@ -11,6 +11,13 @@ const DAY_MS = 86_400_000
 /** Postgres counts from 2000-01-01. */
 const EPOCH_MS = 946_684_800_000
 
+/** What does not fit into its type; Postgres would have said the same, so it carries the same code. */
+export class OutOfRange extends RangeError {
+  override readonly name = 'OutOfRange'
+  readonly severity = 'ERROR'
+  readonly code = '22003'
+}
+
 function head(buffer: Buffer, oid: number, length: number): number {
   buffer.writeInt32BE(length === 0 ? 0 : 1, 0)
   buffer.writeInt32BE(1, 4)
@@ -41,26 +48,41 @@ const fixedWidth =
 
 /** Two halves, as BigInt costs three times as much. Right for every safe integer, negative ones too. */
 function putInt64(buffer: Buffer, value: number, at: number) {
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is no safe integer`)
+  if (!Number.isSafeInteger(value)) throw new OutOfRange(`${value} is no safe integer`)
   const high = Math.floor(value / 4_294_967_296)
   buffer.writeInt32BE(high, at)
   buffer.writeUInt32BE(value - high * 4_294_967_296, at + 4)
 }
 
-export const int2s = fixedWidth<number>(OID.int2, 2, (buffer, value, at) => buffer.writeInt16BE(value, at))
-export const int4s = fixedWidth<number>(OID.int4, 4, (buffer, value, at) => buffer.writeInt32BE(value, at))
+function putInt32(buffer: Buffer, value: number, at: number) {
+  if ((value | 0) !== value) throw new OutOfRange(`${value} is no int4`)
+  buffer.writeInt32BE(value, at)
+}
+function putInt16(buffer: Buffer, value: number, at: number) {
+  if ((value << 16) >> 16 !== value) throw new OutOfRange(`${value} is no int2`)
+  buffer.writeInt16BE(value, at)
+}
+
+export const int2s = fixedWidth(OID.int2, 2, putInt16)
+export const int4s = fixedWidth(OID.int4, 4, putInt32)
 export const int8s = fixedWidth(OID.int8, 8, putInt64)
+/** Microseconds beyond the year 2285 pass 2^53: rare enough for BigInt. */
+function putTimestamp(buffer: Buffer, ms: number, at: number) {
+  const sinceEpochMs = ms - EPOCH_MS
+  if (Math.abs(sinceEpochMs) < 9e12) putInt64(buffer, sinceEpochMs * 1_000, at)
+  else if (Number.isInteger(ms) && Math.abs(sinceEpochMs) < 9e15)
+    buffer.writeBigInt64BE(BigInt(sinceEpochMs) * 1_000n, at)
+  else throw new OutOfRange(`${ms} is no time`)
+}
 /** @param values milliseconds since 1970 */
-export const timestamps = fixedWidth<number>(OID.timestamptz, 8, (buffer, ms, at) =>
-  putInt64(buffer, (ms - EPOCH_MS) * 1_000, at),
-)
+export const timestamps = fixedWidth(OID.timestamptz, 8, putTimestamp)
 /** @param values milliseconds since 1970; their UTC day */
 export const days = fixedWidth<number>(OID.date, 4, (buffer, ms, at) =>
-  buffer.writeInt32BE(Math.floor((ms - EPOCH_MS) / DAY_MS), at),
+  putInt32(buffer, Math.floor((ms - EPOCH_MS) / DAY_MS), at),
 )
 /** @param values in the form 8-4-4-4-12 */
 export const uuids = fixedWidth<string>(OID.uuid, 16, (buffer, value, at) => {
-  if (buffer.write(value.replaceAll('-', ''), at, 'hex') !== 16) throw new RangeError(`${value} is no UUID`)
+  if (buffer.write(value.replaceAll('-', ''), at, 'hex') !== 16) throw new OutOfRange(`${value} is no UUID`)
 })
 
 export function texts(values: readonly (string | null)[]): Buffer {
