@@ -71,7 +71,7 @@ export async function transactionOn<T>(client: pg.ClientBase, work: (tx: Transac
     await client.query('rollback').catch(() => undefined)
     throw error
   }
-  // Never pipelined behind the last statement, and its tag is looked at (DESIGN 3.1).
+  // Never pipelined behind the last statement, and its tag is looked at.
   const { command } = await client.query('commit')
   if (command !== 'COMMIT') throw new RolledBack(`COMMIT answered ${command}`)
   return result
