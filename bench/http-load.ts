@@ -10,13 +10,13 @@ export interface LoadResult {
   readonly p99Ms: number
 }
 
-// A process of its own: node bench/http-load.ts FILE PORT CONNECTIONS SECONDS
+// A process of its own: node bench/http-load.ts FILE PORT CONNECTIONS SECONDS, or `once` to send each request once
 // FILE holds requests as bytes on the wire, each after its length in four bytes; each connection sends the next one
 // when it has its answer. Answers are only counted, so that the load takes little of the machine.
 if (import.meta.main) {
   const [file = '', port = '', connections = '64', seconds = '5'] = process.argv.slice(2)
   const requests = readRequests(file)
-  const result = await load(requests, Number(port), Number(connections), Number(seconds))
+  const result = await load(requests, Number(port), Number(connections), seconds)
   console.log(JSON.stringify(result))
   process.exit(0)
 }
@@ -32,11 +32,12 @@ function readRequests(file: string): Buffer[] {
   return requests
 }
 
-async function load(requests: readonly Buffer[], port: number, connections: number, seconds: number) {
+async function load(requests: readonly Buffer[], port: number, connections: number, seconds: string) {
   const latenciesMs: number[] = []
   let next = 0
   let success = 0
   let stopping = false
+  const isOnce = seconds === 'once'
   const startedMs = performance.now()
   const one = () =>
     new Promise<void>((resolve, reject) => {
@@ -44,7 +45,7 @@ async function load(requests: readonly Buffer[], port: number, connections: numb
       let sentMs = 0
       let text = ''
       const send = () => {
-        if (stopping) return socket.end()
+        if (stopping || (isOnce && next === requests.length)) return socket.end()
         sentMs = performance.now()
         return socket.write(requests[next++ % requests.length] ?? '')
       }
@@ -63,7 +64,7 @@ async function load(requests: readonly Buffer[], port: number, connections: numb
         send()
       })
     })
-  setTimeout(() => (stopping = true), seconds * 1_000)
+  if (!isOnce) setTimeout(() => (stopping = true), Number(seconds) * 1_000)
   await Promise.all(Array.from({ length: connections }, one))
   const sorted = latenciesMs.sort((a, b) => a - b)
   const quantile = (share: number) => Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10

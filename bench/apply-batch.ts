@@ -1,0 +1,69 @@
+// Question: how many callbacks a second does step 1 alone apply, and what do client and Postgres pay for each?
+// node bench/apply-batch.ts <database url of any database on the server> [batches] [payload|plain]
+import { readFileSync } from 'node:fs'
+import { createDatabase } from '../test/helpers/database.ts'
+import { aFact, anOrder, aRecord, create, openLane } from '../test/helpers/lane-bench.ts'
+import { eventsToEmit } from '../src/processor/events-to-emit.ts'
+
+const [serverUrl, batches = '30', payload = 'plain'] = process.argv.slice(2)
+const SIZE = 1_000
+const DUPLICATES = [0, 0.8]
+const BACKEND_TICK_MS = 10
+
+/** CPU of a Postgres backend so far, in ms. */
+const backendMs = (pid: number) => {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * BACKEND_TICK_MS
+}
+
+for (const share of DUPLICATES) {
+  const database = await createDatabase(serverUrl)
+  const count = Number(batches)
+  const fresh = Math.round(SIZE * (1 - share))
+  const orders = count * fresh
+  for (let i = 0; i < orders; i += 500)
+    await create(
+      database.pool,
+      Array.from({ length: Math.min(500, orders - i) }, (_, k) =>
+        anOrder(`20261130${String(i + k).padStart(12, '0')}`, {
+          merchant: `m${1_000 + ((i + k) % 200)}`,
+          payload: payload === 'payload' ? 'x'.repeat(1_024) : null,
+        }),
+      ),
+    )
+  await database.pool.query('vacuum analyze')
+  const lane = await openLane(database.url)
+  const { rows } = await lane.session.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const pid = rows[0]?.pid ?? 0
+  const perSec: number[] = []
+  const clientUs: number[] = []
+  const backendUs: number[] = []
+  for (let batch = 0; batch < count; batch++) {
+    const at = batch * SIZE
+    const records = Array.from({ length: SIZE }, (_, k) => {
+      const n = batch * fresh + (k % fresh)
+      const fact = aFact(`4200002026${String(n).padStart(18, '0')}`)
+      return aRecord(at + k, `20261130${String(n).padStart(12, '0')}`, [fact], { merchant: `m${1_000 + (n % 200)}` })
+    })
+    const [startedMs, cpu, backend] = [performance.now(), process.cpuUsage(), backendMs(pid)]
+    const applied = await lane.apply(records)
+    const events = await eventsToEmit(lane.session, lane.position, applied)
+    lane.position = { ...lane.position, ledger: lane.position.ledger + events.length }
+    const spent = process.cpuUsage(cpu)
+    perSec.push((SIZE * 1_000) / (performance.now() - startedMs))
+    clientUs.push((spent.user + spent.system) / SIZE)
+    backendUs.push(((backendMs(pid) - backend) * 1_000) / SIZE)
+  }
+  const half = <T>(list: T[]) => list.slice(list.length >> 1)
+  const mean = (list: number[]) => list.reduce((sum, x) => sum + x, 0) / list.length
+  const sorted = half(perSec).sort((a, b) => a - b)
+  console.log({
+    duplicates: share,
+    perSec: Math.round(1_000 / mean(half(perSec).map((x) => 1_000 / x))),
+    spread: [sorted[0], sorted.at(-1)].map((x) => Math.round(x ?? 0)),
+    clientUs: mean(half(clientUs)).toFixed(1),
+    postgresUs: mean(half(backendUs)).toFixed(1),
+  })
+  await lane.session.close()
+  await database.drop()
+}
