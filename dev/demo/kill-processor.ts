@@ -5,6 +5,9 @@ import type { LaneState, LaneWatch } from './lanes.ts'
 import type { Service } from './system.ts'
 
 const WAIT_MS_MAX = 30_000
+/** A lane that is only on its way is behind for some 10 ms; one that has not moved for so long stands. */
+const STANDS_MS = 700
+const placeOf = ({ lane, nextSeq, ledger }: LaneState) => `${lane}/${nextSeq}/${ledger}`
 
 /**
  * Kills a processor at the worst moment: it is told to stop where Postgres has committed and Kafka has not, and dies by
@@ -15,12 +18,12 @@ export async function killAtTheWorstMoment(processor: Service, lanes: LaneWatch)
   processes.signal(processor.id, 'SIGUSR2')
   const deadline = performance.now() + WAIT_MS_MAX
   let stuck: LaneState[] = []
-  let before = new Map<number, number>()
+  let since = new Map<string, number>()
   while (stuck.length === 0 && performance.now() < deadline) {
-    const now = await lanes.read()
-    // Twice the same ledger below the counter: the lane stands, it is not just on its way.
-    stuck = now.filter(({ lane, lag, nextSeq, ledger }) => lag > 0 && nextSeq > ledger && before.get(lane) === ledger)
-    before = new Map(now.map(({ lane, ledger }) => [lane, ledger]))
+    const nowMs = performance.now()
+    const behind = (await lanes.read()).filter(({ lag, nextSeq, ledger }) => lag > 0 && nextSeq > ledger)
+    since = new Map(behind.map((state) => [placeOf(state), since.get(placeOf(state)) ?? nowMs]))
+    stuck = behind.filter((state) => nowMs - (since.get(placeOf(state)) ?? nowMs) >= STANDS_MS)
     if (stuck.length === 0) await sleep(100)
   }
   for (const { lane, lag, nextSeq, ledger } of stuck)

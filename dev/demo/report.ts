@@ -12,7 +12,8 @@ export function report(played: Played, dir: string): number {
   const refused = tally.deliveries + tally.reports - tally.heard.success
   const table = new Table({ head: ['', ''], style: { head: [], border: [] } })
   const row = (name: string, value: string | number) => table.push([name, String(value)])
-  row('orders', `${tally.orders} created, ${expected.paid.length} rightly paid`)
+  const orders = expected.paid.length + expected.uncertain.length + expected.unpaid.length
+  row('orders', `${orders}, ${tally.orders} created, ${expected.paid.length} rightly paid`)
   row('deliveries', `${tally.deliveries}, and ${tally.reports} workers' reports`)
   row('accepted', tally.heard.success)
   for (const [reason, count] of played.refusedByReason) row(`refused: ${reason}`, count)
@@ -46,7 +47,7 @@ export function report(played: Played, dir: string): number {
   )
   process.stdout.write(
     `${JSON.stringify({
-      ...{ orders: tally.orders, deliveries: tally.deliveries, accepted: tally.heard.success, refused },
+      ...{ orders, deliveries: tally.deliveries, accepted: tally.heard.success, refused },
       ...{ paid: verdict.paid, events: seen.length, lost: verdict.lost.length, duplicated: verdict.duplicated.length },
       ...{ takeovers, answer_p99_ms: percentile(answersMs, 99), event_p99_ms: percentile(eventsMs, 99) },
     })}\n`,
