@@ -106,7 +106,7 @@ async function run(
 
   await reach('batch_before_lane_row')
   const nowMs = options.clock.now().getTime()
-  const traces = new Map(records.map(({ offset, traceparent }) => [offset, traceparent]))
+  const traces = new Map(newLetters.length === 0 ? [] : records.map(({ offset, traceparent }) => [offset, traceparent]))
   const deliveries = deliveriesOf(records, arrivals, found.namedOrders)
   const written = await writeDecision(
     tx,

@@ -25,7 +25,11 @@ const SETTINGS = {
 } as const
 /** Longer than any statement may take there: no answer by then means no connection. */
 const ANSWER_MS_MAX = 40_000
-/** The join order is not pinned, and statistics change: plans are made anew, between batches. */
+/**
+ * The join order is not pinned, and tables grow from nothing: plans are made anew, between batches, first soon and then
+ * every 10 s. (2 ms each time; a plan made with an empty table can cost that in every batch.)
+ */
+const PLANS_MS_MIN = 250
 const PLANS_MS_MAX = 10_000
 
 /** What a transaction's work came to: only `commit` is committed. */
@@ -129,6 +133,7 @@ async function connect({ databaseUrl, appId, lane, onLost, log }: SessionOptions
 
 function sessionOf({ client, lose, lost, close }: Connection, appId: string, incarnation: number): LaneSession {
   let plannedAtMs: number | undefined
+  let plansMs = PLANS_MS_MIN
   // What fails without a word from the server (no answer in time, a broken socket) leaves the connection unusable.
   const query = (async (config: pg.QueryConfig | string, values?: unknown[]) => {
     try {
@@ -182,8 +187,9 @@ function sessionOf({ client, lose, lost, close }: Connection, appId: string, inc
     close,
     freshenPlans: async (elapsedMs) => {
       plannedAtMs ??= elapsedMs
-      if (elapsedMs - plannedAtMs < PLANS_MS_MAX) return
+      if (elapsedMs - plannedAtMs < plansMs) return
       plannedAtMs = elapsedMs
+      plansMs = Math.min(PLANS_MS_MAX, plansMs * 2)
       await client.query('discard plans')
     },
   }

@@ -132,6 +132,8 @@ const FACTS = `
   )}
   on conflict do nothing returning 1`
 
+// `= any` besides the join, here and below: a plan that was made while the table was empty begins with the table, and
+// would walk all of it in every batch (5 ms at 19,000 facts).
 const CHANGED_FACTS = `
   update facts f set outcome = c.outcome from l, ${$.rows(
     'c',
@@ -143,7 +145,8 @@ const CHANGED_FACTS = `
       is.label('fact_outcome', 'outcome', (f) => f.outcome),
     ],
   )}
-  where f.order_id = c.order_id and f.event_type = c.event_type and f.provider_ref = c.provider_ref`
+  where f.order_id = any(${$.int8Array(({ writes }) => writes.changedFacts.map(({ orderId }) => orderId))})
+    and f.order_id = c.order_id and f.event_type = c.event_type and f.provider_ref = c.provider_ref`
 
 const ORDERS = `
   update orders o set status = u.status, accepted_ref = u.accepted_ref, paid_at = u.paid_at, closed_by = u.closed_by,
@@ -214,7 +217,7 @@ const RESOLVED_ANOMALIES = `
       is.text('reason', (a) => a.reason),
     ],
   )}
-  where a.id = r.id`
+  where a.id = any(${$.int8Array(({ writes }) => writes.resolvedAnomalies.map(({ id }) => id))}) and a.id = r.id`
 
 const GROUPS = `
   insert into groups (merchant, group_key, order_id)
@@ -258,7 +261,7 @@ const FINISHED_COMMANDS = `
     ({ writes }) => writes.finishedCommands,
     (is) => [is.int8('id', (c) => c.id), is.text('status', (c) => c.status), is.text('result', (c) => c.result)],
   )}
-  where c.id = f.id`
+  where c.id = any(${$.int8Array(({ writes }) => writes.finishedCommands.map(({ id }) => id))}) and c.id = f.id`
 
 const WRITE_BATCH = {
   name: 'write-batch',

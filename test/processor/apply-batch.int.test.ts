@@ -286,3 +286,33 @@ test('gaps, filtered records and empty batches move applied_offset to the end', 
     })
     await lane.session.close()
   }))
+
+test('plans that were made while the tables were empty do not walk them later', () =>
+  withDatabase(async (url, pool) => {
+    const ids = Array.from({ length: 1_000 }, (_, i) => `A${i}`)
+    await create(
+      pool,
+      ids.slice(0, 500).map((id) => anOrder(id)),
+    )
+    await create(
+      pool,
+      ids.slice(500).map((id) => anOrder(id)),
+    )
+    await pool.query('vacuum analyze') // Only this makes Postgres sure that a table is empty.
+    const lane = await openLane(url, { clock: { now: () => new Date(), elapsedMs: () => 0 } }) // Plans stay.
+    for (let at = 0; at < 1_000; at += 100) {
+      await lane.apply(ids.slice(at, at + 100).map((id, i) => aRecord(at + i, id, [aFact(`p${id}`)])))
+      await pool.query(`insert into groups values ('m', $1)`, [at])
+      await pool.query(`insert into tombstones values ('m', $1, 'paid')`, [at])
+    }
+    await lane.session.query('select pg_stat_force_next_flush()')
+    const { rows } = await pool.query<{ table: string; walked: number }>(
+      `select t.relname as table, (t.seq_tup_read + coalesce(sum(i.idx_tup_read), 0))::int as walked
+       from pg_stat_user_tables t left join pg_stat_user_indexes i using (relid)
+       where t.relname in ('facts', 'anomalies', 'commands', 'groups', 'tombstones') group by t.relname, t.seq_tup_read order by 1`,
+    )
+    expect(rows).toEqual(
+      ['anomalies', 'commands', 'facts', 'groups', 'tombstones'].map((table) => ({ table, walked: 0 })),
+    )
+    await lane.session.close()
+  }))
