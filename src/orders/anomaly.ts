@@ -1,5 +1,5 @@
 import { notice } from './emit.ts'
-import type { AnomalyKind, Resolution } from './model.ts'
+import type { AnomalyKind, Fact, Resolution } from './model.ts'
 import { anomalyIdentity, type AnomalyEntry, type OrderWork, type Trigger } from './work.ts'
 
 /** An operator's answer, or what settled it by itself. */
@@ -10,18 +10,28 @@ export function openAnomaly(
   work: OrderWork,
   kind: AnomalyKind,
   trigger: Trigger,
-  facts: Readonly<Record<string, unknown>>,
+  about: Readonly<Record<string, Fact | number | string>>,
   cause: string = trigger.cause,
 ) {
   const identity = anomalyIdentity(kind, cause)
   if (!work.anomalies.has(identity)) {
     const { status, amountMinor, currency, acceptedRef } = work.order
-    const all = { ...facts, order: { status, amountMinor, currency, acceptedRef } }
+    const all = {
+      ...Object.fromEntries(Object.entries(about).map(([name, value]) => [name, plain(value)])),
+      order: { status, amountMinor, currency, acceptedRef },
+    }
     const entry = { id: null, kind, cause, facts: JSON.stringify(all), resolution: null, reason: null, wasOpen: false }
     work.anomalies.set(identity, entry)
     notice(work, 'anomaly_opened', identity, trigger, { anomaly: kind, cause, facts: all })
   }
   return { kind: 'anomaly', anomaly: kind } as const
+}
+
+/** The same text whether the fact came from the topic or from the table, and whatever else it carries there. */
+function plain(value: Fact | number | string) {
+  if (typeof value !== 'object') return value
+  const { eventType, providerRef, paymentRef, amountMinor, currency, amountKind, eventTimeMs, detail } = value
+  return { eventType, providerRef, paymentRef, amountMinor, currency, amountKind, eventTimeMs, detail }
 }
 
 export function resolveAnomaly(
