@@ -11,11 +11,21 @@ const source = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 
 test('docker-compose accepts it, with every service', async () => {
   const compose = onPath('docker-compose') ?? 'docker-compose'
-  const ran = await run(compose, ['-f', 'docker-compose.yml', 'config', '--services'], { cwd: ROOT })
+  const ran = await run(compose, ['--profile', 'play', 'config', '--services'], { cwd: ROOT })
   expect(ran).toMatchObject({ code: 0 })
-  expect(ran.output.trim().split('\n').sort()).toEqual(
-    ['api', 'gateway', 'grafana', 'init', 'kafka', 'postgres', 'processor', 'prometheus', 'registry'].sort(),
-  )
+  expect(ran.output.trim().split('\n').sort()).toEqual([
+    'api',
+    'gateway',
+    'grafana',
+    'init',
+    'kafka',
+    'keys',
+    'postgres',
+    'processor',
+    'prometheus',
+    'registry',
+    'simulator',
+  ])
 })
 
 test('docker-compose refuses it with a mistake in it', async () => {
@@ -30,6 +40,7 @@ test('docker-compose refuses it with a mistake in it', async () => {
 })
 
 test('every file that it mounts or runs exists', () => {
+  expect(existsSync(join(ROOT, source.match(/build: (\w[\w/]+)$/m)?.[1] ?? '', 'Dockerfile'))).toBe(true)
   const files = [...source.matchAll(/\.\/deploy\/[\w./-]+|src\/[\w/-]+\.ts/g)].map(([path]) => path)
   expect(files.length).toBeGreaterThan(7)
   expect(files.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])

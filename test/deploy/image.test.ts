@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mustRun, run } from '../../dev/parts/run.ts'
+import { loadMerchants } from '../../src/providers/merchants.ts'
 import { instructionsOf, isIgnored, type Instruction } from './dockerfile.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -80,9 +81,19 @@ test('the command line answers', async () => {
 })
 
 /** With nothing configured a process says so and exits 2: every module that it needs was found and parsed. */
-test.each(['gateway', 'processor', 'api'])('%s loads from what the image holds', async (name) => {
+test.each(['gateway', 'processor', 'api', 'simulator'])('%s loads from what the image holds', async (name) => {
   const { code, output } = await node(`src/${name}/main.ts`)
   expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining('Bad configuration') as string })
+})
+
+test("a merchant's keys are made once, and the gateway accepts them", async () => {
+  const dirs = { MERCHANTS_DIR: join(root, 'merchants'), SENDERS_DIR: join(root, 'senders') }
+  const make = () => run(process.execPath, ['src/simulator/make-keys.ts'], { cwd: workdir, env: { ...env, ...dirs } })
+  expect(await make()).toEqual({ code: 0, output: '' })
+  const keys = readFileSync(join(dirs.SENDERS_DIR, 'senders.json'), 'utf8')
+  expect(await make()).toEqual({ code: 0, output: '' })
+  expect(readFileSync(join(dirs.SENDERS_DIR, 'senders.json'), 'utf8')).toBe(keys)
+  expect(loadMerchants(dirs.MERCHANTS_DIR).names).toEqual(['shop'])
 })
 
 test('what the Dockerfile does not copy is not sent to the builder', () => {
