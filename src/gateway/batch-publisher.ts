@@ -12,8 +12,14 @@ export type Published =
   | { readonly kind: 'failed'; readonly reason: 'overloaded' | 'expired' | 'too_large' | 'broker' | 'closed' }
 
 export interface BatchPublisher {
-  /** Never rejects. The partition is the one of `message.key`; `deadlineAtMs` is by `clock.elapsedMs`. */
-  readonly publish: (message: OutgoingMessage & { readonly key: string }, deadlineAtMs: number) => Promise<Published>
+  /**
+   * Calls `settle` exactly once. The partition is the one of `message.key`; `deadlineAtMs` is by `clock.elapsedMs`.
+   */
+  readonly publish: (
+    message: OutgoingMessage & { readonly key: string },
+    deadlineAtMs: number,
+    settle: (published: Published) => void,
+  ) => void
   /** Publishes what waits, refuses what comes, and resolves when all is settled. */
   readonly close: () => Promise<void>
   readonly pending: () => { readonly records: number; readonly bytes: number }
@@ -154,22 +160,18 @@ export function createBatchPublisher(
   }
 
   return {
-    publish: (message, deadlineAtMs) => {
-      if (closing !== undefined) return Promise.resolve(failed('closed'))
+    publish: (message, deadlineAtMs, settle) => {
       const size = messageBytes(message)
-      if (records >= options.pendingRecordsMax || bytes + size > options.pendingBytesMax)
-        return Promise.resolve(failed('overloaded'))
-      records += 1
-      bytes += size
-      return new Promise((resolve) => {
-        queues[partitionFor(message.key, options.partitions)]?.waiting.push({
-          message,
-          bytes: size,
-          deadlineAtMs,
-          settle: resolve,
-        })
+      const queue = queues[partitionFor(message.key, options.partitions)]
+      if (closing !== undefined || queue === undefined) settle(failed('closed'))
+      else if (records >= options.pendingRecordsMax || bytes + size > options.pendingBytesMax)
+        settle(failed('overloaded'))
+      else {
+        records += 1
+        bytes += size
+        queue.waiting.push({ message, bytes: size, deadlineAtMs, settle })
         schedule()
-      })
+      }
     },
     close: () =>
       new Promise((resolve) => {

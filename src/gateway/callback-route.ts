@@ -38,7 +38,7 @@ export function createCallbackRoute(parts: RouteParts) {
   const routes = new Map<string, Route>()
   for (const [name, entry] of PROVIDERS) routes.set(name, { entry, success: prepare(entry.answers.success) })
   let inFlight = 0
-  metrics.inFlight.set(0)
+  metrics.watchInFlight(() => inFlight)
 
   const answer = (response: Response, route: Route, target: Target, startedMs: number, received: Received): void => {
     const provider = target.provider
@@ -97,20 +97,20 @@ export function createCallbackRoute(parts: RouteParts) {
         refuse({ kind: 'overloaded' })
         return
       }
-      metrics.inFlight.set(++inFlight)
+      inFlight += 1
       let finished = false
       const finish = (received: Received) => {
         if (finished) return
         finished = true
         clearTimeout(timer)
-        metrics.inFlight.set(--inFlight)
+        inFlight -= 1
         answer(response, route, target, startedMs, received)
       }
       const deadlineAtMs = startedMs + ANSWER_MS_MAX
       const late: Received = { kind: 'refused', refusal: { kind: 'broker_unavailable' } }
       const timer = setTimeout(() => finish(late), deadlineAtMs - clock.elapsedMs())
       const { headers, repeated } = headersOf(request)
-      void receive(target, { headers, repeatedHeaders: repeated, rawBody: body.bytes }, deadlineAtMs).then(finish)
+      receive(target, { headers, repeatedHeaders: repeated, rawBody: body.bytes }, deadlineAtMs, finish)
     })
   }
 }

@@ -8,6 +8,7 @@ export function createMetrics(registry = new Registry()) {
   const delay = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS })
   delay.enable()
   const registers = [registry]
+  let readInFlight = () => 0
   return {
     registry,
     callbacks: new Counter({
@@ -51,6 +52,9 @@ export function createMetrics(registry = new Registry()) {
       name: 'paidonce_gateway_in_flight_requests',
       help: 'Callbacks read and not yet answered',
       registers,
+      collect() {
+        this.set(readInFlight())
+      },
     }),
     eventLoopLag: new Gauge({
       name: 'paidonce_gateway_event_loop_lag_seconds',
@@ -62,6 +66,8 @@ export function createMetrics(registry = new Registry()) {
         delay.reset()
       },
     }),
+    /** The gauge is read when it is scraped. */
+    watchInFlight: (read: () => number) => (readInFlight = read),
     stop: () => delay.disable(),
   }
 }

@@ -21,14 +21,22 @@ export type Received =
   /** Every record of the callback is on every in-sync replica. */
   { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
-/** Verifies, publishes and answers once; never rejects. `deadlineAtMs` is by `clock.elapsedMs`. */
-export type Receive = (target: Target, request: CallbackRequest, deadlineAtMs: number) => Promise<Received>
+/**
+ * Verifies, publishes, and calls `answer` exactly once, never before it has returned. `deadlineAtMs` is by
+ * `clock.elapsedMs`. Callbacks and no promises on this path: they were 1 µs and 1.5 KB of garbage a request.
+ */
+export type Receive = (
+  target: Target,
+  request: CallbackRequest,
+  deadlineAtMs: number,
+  answer: (received: Received) => void,
+) => void
 
 interface Job {
   readonly target: Target
   readonly request: CallbackRequest
   readonly deadlineAtMs: number
-  readonly answer: (received: Received | Promise<Received>) => void
+  readonly answer: (received: Received) => void
 }
 
 const ACCEPTED: Received = { kind: 'accepted' }
@@ -55,20 +63,24 @@ export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Cl
     }
   }
 
-  const publish = async (job: Job, messages: readonly VerifiedMessage[], now: Date): Promise<Received> => {
+  const publish = ({ target, request, deadlineAtMs, answer }: Job, messages: readonly VerifiedMessage[], now: Date) => {
+    let records
     try {
-      const [first, ...others] = messages.map((message) => toRecord(job, message, now, codec))
-      if (first === undefined) return refused({ kind: 'internal' })
-      const published =
-        others.length === 0
-          ? [await publisher.publish(first, job.deadlineAtMs)]
-          : await Promise.all([first, ...others].map((record) => publisher.publish(record, job.deadlineAtMs)))
-      const failure = published.find((one) => one.kind === 'failed')
-      return failure === undefined ? ACCEPTED : refused({ kind: UNPUBLISHED[failure.reason] })
+      records = messages.map((message) => toRecord(target, request, message, now, codec))
     } catch (error) {
-      log.error({ provider: job.target.provider, error: describeError(error) }, 'callback not encoded')
-      return refused({ kind: 'internal' })
+      log.error({ provider: target.provider, error: describeError(error) }, 'callback not encoded')
+      answer(refused({ kind: 'internal' }))
+      return
     }
+    let missing = records.length
+    const settle = (published: Published) => {
+      if (missing === 0) return
+      if (published.kind === 'failed') {
+        missing = 0
+        answer(refused({ kind: UNPUBLISHED[published.reason] }))
+      } else if (--missing === 0) answer(ACCEPTED)
+    }
+    for (const record of records) publisher.publish(record, deadlineAtMs, settle)
   }
 
   const enqueue = createTurnBatch<Job>((jobs) => {
@@ -78,17 +90,14 @@ export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Cl
       const verdict = verdicts[index]
       if (verdict === undefined) job.answer(refused({ kind: 'internal' }))
       else if (verdict.kind === 'refused') job.answer(refused(verdict.rejection))
-      else job.answer(publish(job, verdict.messages, now))
+      else publish(job, verdict.messages, now)
     }
   })
 
-  return (target, request, deadlineAtMs) =>
-    new Promise((answer) => {
-      enqueue({ target, request, deadlineAtMs, answer })
-    })
+  return (target, request, deadlineAtMs, answer) => enqueue({ target, request, deadlineAtMs, answer })
 }
 
-function toRecord({ target, request }: Job, message: VerifiedMessage, now: Date, codec: Codec) {
+function toRecord(target: Target, request: CallbackRequest, message: VerifiedMessage, now: Date, codec: Codec) {
   const { headers, rawBody } = request
   const callback: Callback = {
     merchant: target.merchant,

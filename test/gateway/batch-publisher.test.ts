@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createBatchPublisher, type PublisherOptions } from '../../src/gateway/batch-publisher.ts'
+import { createBatchPublisher, type Published, type PublisherOptions } from '../../src/gateway/batch-publisher.ts'
 import { partitionFor } from '../../src/runtime/kafka/partition.ts'
 import type { PartitionMessages, PlainProducer } from '../../src/runtime/kafka/port.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -41,7 +41,7 @@ function harness(options: Partial<PublisherOptions> = {}) {
     createLog('test', 'silent'),
   )
   const publish = (key: string, deadlineAtMs = FAR_MS, value = Buffer.from(key)) =>
-    publisher.publish({ key, value }, deadlineAtMs)
+    new Promise<Published>((resolve) => publisher.publish({ key, value }, deadlineAtMs, resolve))
   return {
     ...{ publisher, publish, calls, batches },
     call: (index: number) => until(`call ${index}`, () => calls[index]),

@@ -53,11 +53,11 @@ async function withGateway(
     },
   }
   const publisher: BatchPublisher = {
-    publish: ({ value }) => {
+    publish: ({ value }, _deadlineAtMs, settle) => {
       const callback = encoded.get(value)
       if (callback === undefined) throw new Error('published before encoded')
       published.push(callback)
-      return ack(callback)
+      void ack(callback).then(settle)
     },
     close: () => Promise.resolve(),
     pending: () => ({ records: 0, bytes: 0 }),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BatchPublisher, Published } from '../../src/gateway/batch-publisher.ts'
-import { createReceive, type Target } from '../../src/gateway/receive-callback.ts'
+import { createReceive, type Received, type Target } from '../../src/gateway/receive-callback.ts'
 import type { Verdict, VerifiedMessage } from '../../src/providers/provider.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { Callback } from '../../src/schemas/callback.ts'
@@ -19,9 +19,9 @@ function harness(verify: () => Verdict, answers: (Published | Promise<Published>
   const sent: Sent[] = []
   const callbacks: Callback[] = []
   const publisher: BatchPublisher = {
-    publish: (record) => {
+    publish: (record, _deadlineAtMs, settle) => {
       sent.push(record)
-      return Promise.resolve(answers[sent.length - 1] ?? ACKED)
+      void Promise.resolve(answers[sent.length - 1] ?? ACKED).then(settle)
     },
     close: () => Promise.resolve(),
     pending: () => ({ records: 0, bytes: 0 }),
@@ -40,7 +40,10 @@ function harness(verify: () => Verdict, answers: (Published | Promise<Published>
   }
   const headers = { 'wechatpay-serial': 'S', authorization: 'secret', 'content-type': 'application/json' }
   const send = (more: Record<string, string> = {}) =>
-    receive(target, { headers: { ...headers, ...more }, repeatedHeaders: [], rawBody: Buffer.from('body') }, 4_000)
+    new Promise<Received>((resolve) => {
+      const request = { headers: { ...headers, ...more }, repeatedHeaders: [], rawBody: Buffer.from('body') }
+      receive(target, request, 4_000, resolve)
+    })
   return { send, sent, callbacks }
 }
 
