@@ -8,6 +8,7 @@ export type Body =
   | { readonly kind: 'incomplete' }
 
 const NOTHING = Buffer.alloc(0)
+const ignore = () => undefined
 /** What a sender may still write after its answer, so that it can read that instead of a reset connection. */
 const DISCARD_BYTES_MAX = 1_048_576
 
@@ -44,7 +45,7 @@ export function readBody(request: IncomingMessage, bytesMax: number, done: (body
     settle({ kind: 'complete', bytes: rest === undefined ? (first ?? NOTHING) : Buffer.concat(rest) }),
   )
   // Without a listener an aborted request would throw; `close` comes after every end, early or not.
-  request.on('error', () => settle({ kind: 'incomplete' }))
+  request.on('error', ignore)
   request.on('close', () => settle({ kind: 'incomplete' }))
 }
 
@@ -60,7 +61,7 @@ export function discardBody(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return
   let bytes = 0
   answered.add(request.socket)
-  request.on('error', () => undefined)
+  request.on('error', ignore)
   request.on('end', () => answered.delete(request.socket))
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length

@@ -77,19 +77,21 @@ describe('batches', () => {
   })
 
   test('one call is in flight per partition; what comes meanwhile goes together in the next', async () => {
-    const { publish, calls, call } = harness()
+    const { publish, calls, call, advance } = harness()
     const [first = '', ...others] = keysOf(1, 5)
     const published = [publish(first)]
     const one = await call(0)
-    for (const key of others) {
-      published.push(publish(key))
-      await turns()
-    }
-    expect(calls).toHaveLength(1)
+    published.push(...others.map((key) => publish(key)))
+    advance(100)
+    void publish(keysOf(2, 1)[0] ?? '')
+    expect((await call(1)).partition).toBe(2) // A round has passed.
+    expect(calls).toHaveLength(2)
     one.ack()
-    const two = await call(1)
-    expect(two.messages.map(({ key }) => key)).toEqual(others)
-    two.ack()
+    await turns()
+    advance(100)
+    const next = await call(2)
+    expect([next.partition, next.messages.map(({ key }) => key)]).toEqual([1, others])
+    next.ack()
     expect(await Promise.all(published)).toEqual([first, ...others].map(() => ({ kind: 'acked' })))
   })
 

@@ -197,8 +197,10 @@ describe('hostile requests', () => {
       const flood = () => {
         if (!endless.socket.destroyed) endless.socket.write(chunk, () => setImmediate(flood))
       }
+      const startedMs = performance.now()
       flood()
       expect(await endless.closed).toContain('413')
+      expect(performance.now() - startedMs).toBeLessThan(2_000) // Not the server's time limit.
     }))
 
   test('what the parser refuses is a plain 4xx, is counted, and ends its connection', () =>
@@ -337,6 +339,27 @@ describe('time and room', () => {
       { env: { IN_FLIGHT_MAX: '2' }, ack: () => new Promise((resolve) => acks.push(resolve)) },
     )
   })
+
+  test('nor do bodies that were begun before the limit was reached get past it', () =>
+    withGateway(
+      async ({ gateway, orders }) => {
+        const begun = await Promise.all(
+          ['T1', 'T2', 'T3'].map(async (order) => {
+            const bytes = bytesOf(merchant.alipay(order))
+            const connection = await rawConnection(gateway.port)
+            connection.write(bytes.subarray(0, -1))
+            return { ...connection, end: () => connection.write(bytes.subarray(-1)) }
+          }),
+        )
+        await post(gateway.port, { ...merchant.alipay('T0'), headers: { 'content-encoding': 'br' } })
+        for (const { end } of begun) end()
+        await until('one is refused', () => begun.some(({ received }) => received().endsWith('fail')))
+        expect(begun.filter(({ received }) => received().includes('503'))).toHaveLength(1)
+        expect(orders()).toHaveLength(2)
+        for (const { socket } of begun) socket.destroy()
+      },
+      { env: { IN_FLIGHT_MAX: '2' }, ack: () => new Promise(() => undefined) },
+    ))
 
   test('as connections get scarce each answer ends its own', () =>
     withGateway(
