@@ -59,9 +59,9 @@ describe('held facts go when what they wait for appears', () => {
     ])
   })
   test('at the same moment, the payment goes first and the reference decides between two', () => {
-    const all = [aFact('provider_closed'), aPayment('b'), aPayment('a')]
+    const all = [aFact('provider_closed'), aPayment('z2'), aPayment('z1')]
     for (const order of [all, all.toReversed()])
-      expect(decide(orderIn('pending', {}, held(...order)), RELEASE).orders).toMatchObject([{ acceptedRef: 'a' }])
+      expect(decide(orderIn('pending', {}, held(...order)), RELEASE).orders).toMatchObject([{ acceptedRef: 'z1' }])
   })
   test('nothing is tried while the order is unknown', () => {
     const decision = decide(orderIn('awaited', {}, held(aPayment('p'))), RELEASE)
@@ -99,6 +99,25 @@ describe('held facts go when what they wait for appears', () => {
       events: [],
       opened: ['over_refund'],
     })
+  })
+  test('a refund in another currency silences nothing', () => {
+    const view = orderIn('pending', {}, held(aRefund('p', 10_000, { currency: 'USD' })))
+    expect(effectsOf(view, decide(view, fact(aPayment('p'))))).toMatchObject({
+      status: 'paid',
+      events: ['ship', 'deduct', 'grant'],
+      opened: ['amount_mismatch'],
+    })
+  })
+  test('what follows from a fact that was held has no callback to be measured from, also within one batch', () => {
+    const { events } = decide(orderIn('pending'), fact(aRefund('p', 1)), fact(aPayment('p')))
+    expect(events.map(({ kind, receivedAtMs }) => [kind, receivedAtMs])).toEqual([
+      ['ship', NOW_MS],
+      ['deduct', NOW_MS],
+      ['grant', NOW_MS],
+      ['refund', null],
+      ['refund', null],
+      ['refund', null],
+    ])
   })
   test('a held refund of a payment that does not move the order settles it', () => {
     const view = orderIn('paid', {}, held(aRefund('second')))
@@ -157,6 +176,7 @@ describe('the limit of a held fact', () => {
     const decision = decide(orderIn('pending', {}, known), RELEASE)
     expect(decision.orders).toMatchObject([{ status: 'paid' }])
     expect(decision.resolvedAnomalies).toEqual([])
+    expect(decision.events.map(({ kind }) => kind)).toEqual(['ship', 'deduct', 'grant'])
   })
 })
 

@@ -185,6 +185,15 @@ describe('what a command does besides', () => {
     ])
     expect(decide(given(), resolve('accept_payment')).groups).toEqual([{ merchant: 'shop', groupKey: 'g', orderId: 1 }])
   })
+  test("a refund's wrong currency is no payment to accept", () => {
+    const dollars = aRefund('p', 1, { currency: 'USD' })
+    const view = orderIn(
+      'pending',
+      {},
+      { facts: [stored(dollars, 'anomaly')], anomalies: [open('amount_mismatch', dollars)] },
+    )
+    expect(effectsOf(view, decide(view, resolve('accept_payment')))).toMatchObject({ outcomes: ['not_allowed'] })
+  })
   test('a failed refund may have gone back outside', () => {
     const failed = aFact('refund_failed')
     const view = orderIn('paid', {}, { facts: [stored(failed, 'anomaly')], anomalies: [open('refund_failed', failed)] })
@@ -216,6 +225,10 @@ describe('create', () => {
     [{ payload: null }, 'payload'],
   ])('names the first field that differs: %o', (changes, field) => {
     expect(decideCreate(existing('paid'), { ...body, ...changes })).toEqual({ kind: 'differs', field })
+  })
+  test('the hash decides: what it vouches for need not be read', () => {
+    const unread = { ...body, payload: null }
+    expect(decideCreate({ status: 'paid', bodyHash: bodyHash(body), terms: unread }, body)).toEqual({ kind: 'same' })
   })
   test('a hash of another canonical form does not refuse what says the same', () => {
     expect(decideCreate({ status: 'pending', bodyHash: null, terms: body }, body)).toEqual({ kind: 'same' })

@@ -277,14 +277,23 @@ describe('what a cell does besides', () => {
       expect(effects(given('refund_outside'), aRefund('late'))).toMatchObject({ outcomes: ['noted'], opened: [] })
     },
   )
+  test('a refund in another currency, once known, never counts', () => {
+    const dollars = aRefund(PAID_REF, 9_000, { providerRef: 'usd', currency: 'USD' })
+    const view = orderIn('paid', {}, { facts: [stored(dollars, 'anomaly')] })
+    expect(effects(view, aRefund(PAID_REF, 1_000))).toMatchObject({ status: 'paid', outcomes: ['applied'] })
+  })
   test('a full refund frees the group, a partial one does not', () => {
     const view = orderIn('paid', { groupKey: 'g' }, { paidInGroup: 1 })
     expect(decide(view, fact(aRefund(PAID_REF, 9_999))).groups).toEqual([])
     expect(decide(view, fact(aRefund(PAID_REF))).groups).toEqual([{ merchant: 'shop', groupKey: 'g', orderId: null }])
+    const ofAnother = orderIn('paid', { groupKey: 'g' }, { paidInGroup: 2 })
+    expect(decide(ofAnother, fact(aRefund(PAID_REF))).groups).toEqual([])
   })
-  test('refunded: what a cumulative figure had covered is noted', () => {
-    const line = aRefund(PAID_REF, 4_000, { providerRef: 'total', amountKind: 'cumulative' })
-    expect(effects(orderIn('refunded'), line)).toMatchObject({ outcomes: ['noted'], opened: [] })
+  test.each(['paid', 'shipped'] as const)('%s: what a cumulative figure had covered is noted', (status) => {
+    const sum = aRefund(PAID_REF, 4_000, { providerRef: 'sum', amountKind: 'cumulative' })
+    const view = orderIn(status, {}, { facts: [stored(sum)] })
+    const line = aRefund(PAID_REF, 4_000, { providerRef: 'line' })
+    expect(effects(view, line)).toMatchObject({ outcomes: ['noted'], events: [], status })
   })
   test('one over-refund per payment; after an operator settled it, one per further refund', () => {
     const more = (ref: string) => aRefund(PAID_REF, 1, { providerRef: ref })
@@ -293,6 +302,14 @@ describe('what a cell does besides', () => {
     const settled = orderIn('refunded', {}, { anomalies: [open('over_refund', aPayment(PAID_REF), 'ignore')] })
     const third = decide(settled, fact(more('c')))
     expect(third.openedAnomalies.map(({ cause }) => cause)).toEqual(['refund_succeeded/c'])
+    const line = aRefund(PAID_REF, 1, { providerRef: 'sum', amountKind: 'cumulative' })
+    const over = stored(more('a'), 'anomaly')
+    const known = orderIn(
+      'refunded',
+      {},
+      { facts: [over], anomalies: [open('over_refund', aPayment(PAID_REF), 'ignore')] },
+    )
+    expect(effects(known, line)).toMatchObject({ outcomes: ['noted'], opened: [] })
   })
   test('goods that were shipped come back once; those of a cancelled order were restored by the cancel', () => {
     const reports = ['a', 'b'].map((ref) => aFact('goods_returned', { providerRef: ref }))
