@@ -23,9 +23,7 @@ export async function createDatabase(serverUrl: string = stackEnv().DATABASE_URL
   const name = `test_${Date.now().toString(36)}_${randomBytes(4).toString('hex')}`
   await onServer(serverUrl, (client) => client.query(`create database ${name} template ${template}`))
   const url = urlOf(serverUrl, name)
-  const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 })
-  pool.on('error', () => undefined) // the drop below, or a fault test, cuts idle connections
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const pool = poolOf(url, 8)
   return {
     url,
     pool,
@@ -57,7 +55,7 @@ async function ensureTemplate(serverUrl: string): Promise<string> {
     const making = `${name}_making`
     await client.query(`drop database if exists ${making} with (force)`)
     await client.query(`create database ${making}`)
-    const pool = new pg.Pool({ connectionString: urlOf(serverUrl, making), max: 1 })
+    const pool = poolOf(urlOf(serverUrl, making), 1)
     try {
       await migrate(pool)
     } finally {
@@ -68,6 +66,15 @@ async function ensureTemplate(serverUrl: string): Promise<string> {
     await client.query(`alter database ${making} rename to ${name}`)
   })
   return name
+}
+
+/** A pool whose connections may be cut by a forced drop, by the server or by a fault test at any time. */
+function poolOf(url: string, max: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max, connectionTimeoutMillis: 10_000 })
+  pool.on('error', () => undefined)
+  // A client that ends is no longer the pool's, and its last words would be nobody's.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
 }
 
 async function onServer<T>(serverUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
