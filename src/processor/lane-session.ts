@@ -61,6 +61,8 @@ export interface SessionOptions {
   readonly startOffset: number
   readonly onLost: (error: Error) => void
   readonly log: Log
+  /** How long a statement's answer may take before the connection counts as lost. */
+  readonly answerMsMax?: number
 }
 
 /**
@@ -100,12 +102,12 @@ interface Connection {
   readonly close: () => Promise<void>
 }
 
-async function connect({ databaseUrl, appId, lane, onLost, log }: SessionOptions): Promise<Connection> {
+async function connect({ databaseUrl, appId, lane, onLost, log, answerMsMax }: SessionOptions): Promise<Connection> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: `${appId}-lane-${lane}-new`,
     connectionTimeoutMillis: 10_000,
-    query_timeout: ANSWER_MS_MAX,
+    query_timeout: answerMsMax ?? ANSWER_MS_MAX,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   })

@@ -71,6 +71,44 @@ test('two orders of one group, paid by two lanes at the same instant: one is pai
     }
   }))
 
+test('so it is with orders that are created after their payments', () =>
+  withDatabase(async (url, pool) => {
+    const lanes = [await openLane(url, { lane: 0 }), await openLane(url, { lane: 1 })] as const
+    for (const lane of lanes)
+      await lane.apply(Array.from({ length: 10 }, (_, i) => aRecord(i, `${lane.position.lane}-${i}`, [aFact('p')])))
+    for (const { position } of lanes) {
+      const bodies = Array.from({ length: 10 }, (_, i) => anOrder(`${position.lane}-${i}`, { groupKey: `g${i}` }))
+      await create(pool, bodies, position.lane)
+    }
+    expect((await pool.query('select 1 from groups')).rowCount).toBe(10)
+    await Promise.all(lanes.map((lane) => lane.wake()))
+    const { rows } = await pool.query(
+      `select (select count(*) from orders where status = 'paid')::int as paid,
+         (select count(*) from anomalies where kind = 'double_payment')::int as doubles`,
+    )
+    expect(rows).toEqual([{ paid: 10, doubles: 10 }])
+    for (const { session } of lanes) await session.close()
+  }))
+
+test('two owners with the same orders in opposite order lock them in one order', () =>
+  withDatabase(async (url, pool) => {
+    const ids = Array.from({ length: 300 }, (_, i) => `A${i}`)
+    await create(
+      pool,
+      ids.map((id) => anOrder(id)),
+    )
+    const owners = [await openLane(url), await openLaneBeside(url)]
+    const run = async (who: number) => {
+      const order = who === 0 ? ids : ids.toReversed()
+      const owner = owners[who]
+      for (let round = 0; round < 8; round++)
+        await owner?.apply(order.map((id, i) => aRecord(round * 300 + i, id, [aFact(`p${who}-${round}-${id}`)])))
+    }
+    await Promise.all([run(0), run(1)])
+    expect((await pool.query(`select 1 from orders where status = 'paid' and version = 16`)).rowCount).toBe(300)
+    for (const { session } of owners) await session.close()
+  }))
+
 test('lanes that share groups, creates and a zombie contend without a deadlock, and pay each group once', () =>
   withDatabase(async (url, pool) => {
     const random = printedRandom('contention')

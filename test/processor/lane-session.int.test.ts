@@ -9,9 +9,12 @@ import { withDatabase } from '../helpers/database.ts'
 import { aFact, anOrder, APP, aRecord, create, openLane, stateOf, TOPIC } from '../helpers/lane-bench.ts'
 import { until } from '../helpers/until.ts'
 
-const open = (databaseUrl: string, onLost: (error: Error) => void = () => undefined, lane = 0) =>
+const open = (databaseUrl: string, onLost: (error: Error) => void = () => undefined, lane = 0, answerMsMax = 40_000) =>
   openLaneSession(
-    { databaseUrl, appId: APP, topic: TOPIC, lane, startOffset: 5, onLost, log: pino({ level: 'silent' }) },
+    {
+      ...{ databaseUrl, appId: APP, topic: TOPIC, lane, startOffset: 5, onLost, answerMsMax },
+      log: pino({ level: 'silent' }),
+    },
     reachNothing,
   )
 const backends = async (pool: pg.Pool) => {
@@ -97,6 +100,25 @@ test('nor does one to whom Postgres is still sending an answer that it will neve
     proxy.thaw()
     await expect(work).rejects.toThrow()
     await heir.session.close()
+    await proxy.close()
+  }))
+
+test('a server that gives no answer in time is a lost connection', () =>
+  withDatabase(async (url) => {
+    const proxy = await freezableProxy(url)
+    const lost: Error[] = []
+    const { session } = await open(proxy.url, (error) => lost.push(error), 0, 500)
+    proxy.freeze()
+    const work = session.transaction(
+      () => Promise.resolve({ commit: true, value: 'done' }),
+      () => undefined,
+    )
+    await work.then(
+      () => expect.unreachable('nobody answered'),
+      (error: unknown) => expect(fateOf(error).kind).toBe('retry'),
+    )
+    expect(lost).toHaveLength(1)
+    expect(session.lost()).toBe(lost[0])
     await proxy.close()
   }))
 
