@@ -26,7 +26,10 @@ export type AmountKind = (typeof AMOUNT_KINDS)[number]
  */
 export interface Fact {
   readonly eventType: FactKind
-  /** Prefixed by its provider: `wechatpay:4200…`, `alipay:2026…`, `worker:<webhook-id>`. At most 256 bytes, no NUL. */
+  /**
+   * Prefixed by its provider: `wechatpay:4200…`, `alipay:2026…`, `worker:<webhook-id>`. At most 256 bytes, no NUL. One
+   * refund known as its own amount and as a cumulative figure is two facts, so their references must differ.
+   */
   readonly providerRef: string
   /** The transaction that a refund or dispute acts on, prefixed alike; null for every other kind. */
   readonly paymentRef: string | null
