@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { sweep } from './parts/leftovers.ts'
+import { sweep, sweepNow } from './parts/leftovers.ts'
 import * as processes from './parts/process.ts'
 import { MissingPrograms, requirePrograms } from './parts/prerequisites.ts'
 import { say } from './parts/progress.ts'
@@ -26,9 +26,11 @@ async function main(): Promise<number> {
     return 2
   }
   mkdirSync(RESULTS, { recursive: true })
+  forgetOldLogs()
   const run = randomUUID()
   process.env['PAIDONCE_RUN'] = run // inherited by all that this run starts: see the sweep
   processes.dieTogether()
+  process.on('exit', () => sweepNow('PAIDONCE_RUN', run))
   const results: SuiteResult[] = []
   const host = stackHost()
   try {
@@ -37,6 +39,15 @@ async function main(): Promise<number> {
     await host.stop()
   }
   return conclude(results, await sweep('PAIDONCE_RUN', run))
+}
+
+/** The logs of stacks that fault tests had of their own are kept for an hour. */
+function forgetOldLogs(): void {
+  const parent = join(LOCAL_DIR, 'faults')
+  mkdirSync(parent, { recursive: true })
+  for (const name of readdirSync(parent))
+    if (Date.now() - statSync(join(parent, name)).mtimeMs > 3_600_000)
+      rmSync(join(parent, name), { recursive: true, force: true })
 }
 
 interface StackHost {
@@ -59,7 +70,7 @@ function stackHost(): StackHost {
       return { ...own.env }
     },
     stop: async () => {
-      await own?.stop()
+      await own?.drop()
     },
   }
 }

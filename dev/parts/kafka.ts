@@ -9,7 +9,11 @@ import { mustRun } from './run.ts'
 export interface KafkaCluster {
   /** What `KAFKA_BROKERS` is set to. */
   readonly brokers: string
-  readonly nodes: readonly Part[]
+  readonly nodes: readonly KafkaNode[]
+}
+
+export interface KafkaNode extends Part {
+  readonly dataDir: string
 }
 
 export interface KafkaOptions {
@@ -47,7 +51,7 @@ interface NodeOptions extends KafkaOptions {
   readonly port: { readonly client: number; readonly controller: number }
 }
 
-async function startNode(program: KafkaProgram, node: NodeOptions): Promise<Part> {
+async function startNode(program: KafkaProgram, node: NodeOptions): Promise<KafkaNode> {
   const dir = join(node.dir, `kafka-${node.nodeId}`)
   const data = join(dir, 'data')
   const config = join(dir, 'server.properties')
@@ -60,7 +64,7 @@ async function startNode(program: KafkaProgram, node: NodeOptions): Promise<Part
     ])
   // Small and quick to start: 1.4 s to listening with the serial collector and the first compiler tier.
   const heap = node.count === 1 ? '512m' : '400m'
-  return startPart({
+  const part = await startPart({
     name: node.count === 1 ? 'kafka' : `kafka-${node.nodeId}`,
     launch: {
       command: program.java,
@@ -81,6 +85,7 @@ async function startNode(program: KafkaProgram, node: NodeOptions): Promise<Part
       if (alive < wanted) throw new Error(`it knows ${alive} of ${wanted} brokers`)
     },
   })
+  return Object.defineProperties({ dataDir: data }, Object.getOwnPropertyDescriptors(part)) as KafkaNode
 }
 
 function properties(node: NodeOptions, data: string): string {

@@ -24,6 +24,16 @@ export async function sweep(name: string, value: string): Promise<string[]> {
   })
 }
 
+/** The same at once and without waiting, for a run that is interrupted. */
+export function sweepNow(name: string, value: string): void {
+  for (const pid of carriers(`${name}=${value}`))
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // it ended by itself
+    }
+}
+
 function carriers(marker: string): number[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc')

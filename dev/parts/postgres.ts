@@ -34,6 +34,8 @@ export interface Postgres extends Part {
   readonly snapshot: () => Promise<void>
   /** Stops it, puts the data of the last `snapshot` back, starts it again. */
   readonly restore: () => Promise<void>
+  /** Removes its data and snapshot; for a server that has been stopped. */
+  readonly dropData: () => void
 }
 
 /** The name that the server, the first database and its owner share; it listens on the loopback only. */
@@ -107,7 +109,12 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     await part.restart()
   }
   return Object.defineProperties(
-    { url, dataDir, snapshot: () => swap(dataDir, copy), restore: () => swap(copy, dataDir) },
+    {
+      ...{ url, dataDir },
+      dropData: () => rmSync(home === options.dir ? join(home, 'postgres') : home, { recursive: true, force: true }),
+      snapshot: () => swap(dataDir, copy),
+      restore: () => swap(copy, dataDir),
+    },
     Object.getOwnPropertyDescriptors(part),
   ) as Postgres
 }

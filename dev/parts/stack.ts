@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { startKafka, type KafkaCluster } from './kafka.ts'
 import type { Part } from './part.ts'
@@ -25,7 +25,10 @@ export interface Stack {
   readonly postgres: Postgres
   readonly registry: SchemaRegistry
   readonly parts: readonly Part[]
+  /** Stops every part; data and logs stay. */
   readonly stop: () => Promise<void>
+  /** Stops every part and removes the data; logs stay. */
+  readonly drop: () => Promise<void>
 }
 
 /** The conventional ports with a 1 in front, so that what a developer runs anyway keeps its own. */
@@ -71,6 +74,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
         registry,
         parts,
         stop: () => stopParts(parts),
+        drop: async () => {
+          await stopParts(parts)
+          postgres.dropData()
+          for (const { dataDir } of kafka.nodes) rmSync(dataDir, { recursive: true, force: true })
+        },
       }
     })
   } catch (error) {

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { sweep } from '../../dev/parts/leftovers.ts'
 import { choosePort, isFree } from '../../dev/parts/ports.ts'
 import { end, family, gone, isAlive, kill, launch, type ProcessId } from '../../dev/parts/process.ts'
 import { until } from '../helpers/until.ts'
@@ -39,6 +41,20 @@ test('a frozen program can be ended', async () => {
   expect(isAlive(id)).toBe(true)
   await end(id, 'SIGTERM', 5_000)
   expect(isAlive(id)).toBe(false)
+})
+
+test.runIf(process.platform === 'linux')('what a run left running is found by its mark, ended and named', async () => {
+  const mark = randomUUID()
+  const left = launch({
+    ...{ command: 'sleep', args: ['60'], logFile: join(dir, 'log') },
+    env: { ...process.env, TEST_MARK: mark },
+  })
+  const stranger = shell('exec sleep 60')
+  expect(await sweep('TEST_MARK', mark)).toEqual([expect.stringMatching(/^\d+ sleep 60/)])
+  await gone(left, 5_000)
+  expect(isAlive(stranger)).toBe(true)
+  await kill([stranger])
+  expect(await sweep('TEST_MARK', mark)).toEqual([])
 })
 
 test('a taken port is passed over, and none is given twice', async () => {

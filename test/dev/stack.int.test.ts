@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -8,7 +8,10 @@ import { readState } from '../../dev/parts/state.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', '..', 'dev', 'stack.ts')
 let dir: string
-beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), 'paidonce-stack-'))))
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), 'paidonce-stack-'))
+  chmodSync(dir, 0o755) // Postgres runs as another user when this one is root
+})
 afterAll(async () => {
   await stack('down')
   rmSync(dir, { recursive: true, force: true })

@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { chmodSync, mkdirSync, mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
 import { dieTogether } from '../../dev/parts/process.ts'
 import { startStack, type Stack, type StackOptions } from '../../dev/parts/stack.ts'
 import { LOCAL_DIR } from '../../dev/parts/state.ts'
@@ -14,17 +14,13 @@ export async function ownStack(options: Omit<StackOptions, 'dir' | 'preferPorts'
   const parent = join(LOCAL_DIR, 'faults')
   mkdirSync(parent, { recursive: true })
   const dir = mkdtempSync(join(parent, 'stack-'))
+  chmodSync(dir, 0o755) // Postgres runs as another user when this one is root
   const stack = await startStack({ dir, ...options })
   return {
     ...stack,
     stop: async () => {
       for (const part of stack.parts) part.thaw()
-      await stack.stop()
-      const data = [
-        ...stack.kafka.nodes.map((node) => join(dirname(node.logFile), 'data')),
-        dirname(stack.postgres.dataDir),
-      ]
-      for (const folder of data) rmSync(folder, { recursive: true, force: true })
+      await stack.drop()
     },
   }
 }
