@@ -202,6 +202,7 @@ create table dead_letters (
   closed_at timestamptz,
   unique (topic, lane, kafka_offset)
 );
+create index dead_letters_open on dead_letters (created_at) where status = 'open'; -- counted every few seconds
 
 create table operator_actions (
   id bigint generated always as identity primary key,
