@@ -28,7 +28,9 @@ export interface EndToEnd {
 }
 
 const PARTITIONS = 6
-const CONNECTIONS = 256
+const CONNECTIONS = Number(process.env['CONNECTIONS'] ?? 256)
+/** Sent before the clock starts: both have compiled their hot code and filled their pools by then. */
+const WARM_UP = 4_000
 const run = promisify(execFile)
 
 /** One round: the same signed callbacks through both, one after the other. */
@@ -38,13 +40,19 @@ export async function endToEnd(options: { callbacks: number; duplicates: number;
     { length: Math.round(callbacks * (1 - duplicates)) },
     (_, i) => `E${duplicates * 100}R${round}N${String(i).padStart(7, '0')}`,
   )
+  const warmUp = Array.from(
+    { length: WARM_UP },
+    (_, i) => `W${duplicates * 100}R${round}N${String(i).padStart(7, '0')}`,
+  )
   const merchant = createMerchant()
   const dir = mkdtempSync(join(tmpdir(), 'paidonce-bench-'))
   const file = join(dir, 'requests')
   try {
+    writeRequests(`${file}-warm`, withDuplicates(warmUp, WARM_UP, merchant.wechatpay))
     writeRequests(file, withDuplicates(orders, callbacks, merchant.wechatpay))
-    const baselinePerSec = callbacks / (await throughBaseline(merchant, orders, file))
-    const oursPerSec = callbacks / (await throughOurs(merchant, orders, file))
+    const all = [...warmUp, ...orders]
+    const baselinePerSec = callbacks / (await throughBaseline(merchant, all, file))
+    const oursPerSec = callbacks / (await throughOurs(merchant, all, file))
     const ratio = Math.round((oursPerSec / baselinePerSec) * 100) / 100
     return {
       duplicates,
@@ -87,8 +95,11 @@ async function throughOurs(merchant: TestMerchant, orders: readonly string[], fi
       const ledgers = lanes.map((lane) => offsets.committed(ledgerGroup(topics.appId), topics.name(INPUT_TOPIC), lane))
       return (await Promise.all(ledgers)).reduce((sum, ledger) => sum + (ledger?.offset ?? 0), 0)
     }
+    await load(`${file}-warm`, gateway.port)
+    await until('the first events are in Kafka', async () => (await emitted()) === 3 * WARM_UP, 120_000)
     const startedMs = performance.now()
-    await load(file, gateway.port)
+    const sent = await load(file, gateway.port)
+    if (process.env['VERBOSE'] === '1') console.log(sent)
     await until('every event is in Kafka', async () => (await emitted()) === 3 * orders.length, 120_000)
     return (performance.now() - startedMs) / 1_000
   } finally {
@@ -113,7 +124,9 @@ async function throughBaseline(merchant: TestMerchant, orders: readonly string[]
       child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString()))
       child.once('exit', () => reject(new Error('the baseline server ended')))
     })
-    return (await load(file, (JSON.parse(line) as { port: number }).port)).seconds
+    const { port } = JSON.parse(line) as { port: number }
+    await load(`${file}-warm`, port)
+    return (await load(file, port)).seconds
   } finally {
     await end(child)
     await database.drop()

@@ -24,7 +24,7 @@ export function withDuplicates(
   count: number,
   sign: (outTradeNo: string) => SignedCallback,
 ): SignedCallback[] {
-  const signed = outTradeNos.map(sign)
+  const signed = outTradeNos.map((outTradeNo) => sign(outTradeNo))
   const stream: SignedCallback[] = []
   for (let at = 0; at < count; at++) {
     const known = Math.floor((at * signed.length) / count)
