@@ -1,5 +1,6 @@
 import { decideBatch } from '../orders/decide-batch.ts'
 import type { Item, Outcome } from '../orders/decision.ts'
+import { describeError, type Log } from '../runtime/log.ts'
 import { RolledBack, type Transaction } from '../runtime/postgres.ts'
 import { lockOrders } from '../store/lock-orders.ts'
 import { notifyCommands } from '../store/notify.ts'
@@ -19,6 +20,7 @@ export interface WakeOptions extends ApplyOptions {
   readonly expiryGraceMs: number
   /** The log's end offset, from the broker; asked only when an expiry is due. */
   readonly readEnd: () => Promise<number>
+  readonly log: Log
 }
 
 const RERUNS_MAX = 100
@@ -45,7 +47,7 @@ export async function applyWake(
   const refusal = refusalOf(work.lane, position)
   if (refusal !== undefined) return { kind: 'fence', reason: refusal }
   const at = { ...position, brakeVersion: work.lane?.brakeVersion ?? position.brakeVersion }
-  let tasks: readonly Task[] = await withoutBacklog(work.items, position, options.readEnd)
+  let tasks: readonly Task[] = await withoutBacklog(work.items, position, options)
   for (let reruns = 0; tasks.length > 0;) {
     try {
       return await applyTasks(session, at, tasks, options, reach)
@@ -70,15 +72,21 @@ function refusalOf(row: LaneWork['lane'], { next, ledger }: Position): MustFence
 
 /**
  * A payment that lies in the log already must not find its order closed: an expiry waits until everything up to the
- * end, read after the clock passed it, is applied.
+ * end, read after the clock passed it, is applied. While no broker tells the end, it waits for a later wake.
  */
 async function withoutBacklog(
   items: LaneWork['items'],
-  { next }: Position,
-  readEnd: () => Promise<number>,
+  { lane, next }: Position,
+  { readEnd, log }: Pick<WakeOptions, 'readEnd' | 'log'>,
 ): Promise<Task[]> {
   const isExpiryDue = items.some(({ kind }) => kind === 'expiry')
-  const mayExpire = isExpiryDue && (await readEnd()) <= next
+  const end = isExpiryDue
+    ? await readEnd().catch((error: unknown) => {
+        log.warn({ lane, error: describeError(error) }, 'expiries wait: the end of the log is unknown')
+        return Infinity
+      })
+    : Infinity
+  const mayExpire = end <= next
   return items.filter(({ kind }) => kind !== 'expiry' || mayExpire).map((item) => ({ ...item, guilty: undefined }))
 }
 

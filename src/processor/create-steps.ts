@@ -1,6 +1,7 @@
 import { DEFAULT_ROUTES } from '../orders/routes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { OffsetReader } from '../runtime/kafka/port.ts'
+import type { Log } from '../runtime/log.ts'
 import { haltLane, readLane } from '../store/lane-row.ts'
 import { applyBatch } from './apply-batch.ts'
 import { applyWake } from './apply-wake.ts'
@@ -12,13 +13,14 @@ import type { Steps } from './steps.ts'
 export interface StepParts {
   readonly clock: Clock
   readonly offsets: OffsetReader
+  readonly log: Log
   readonly reach: Reach
 }
 
 /** The Postgres side of every lane of this process. */
 export function createSteps(
   config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC'>,
-  { clock, offsets, reach }: StepParts,
+  { clock, offsets, log, reach }: StepParts,
 ): Steps {
   const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs: config.HELD_LIMIT_SEC * 1_000 }
   const expiryGraceMs = config.EXPIRY_GRACE_SEC * 1_000
@@ -26,7 +28,7 @@ export function createSteps(
     applyBatch: (session, position, records, end) => applyBatch(session, position, records, end, options, reach),
     applyWake: (session, position) => {
       const readEnd = async () => (await offsets.logRange(position.topic, position.lane)).end
-      return applyWake(session, position, { ...options, expiryGraceMs, readEnd }, reach)
+      return applyWake(session, position, { ...options, expiryGraceMs, readEnd, log }, reach)
     },
     eventsToEmit,
     readNextSeq: async (session, { topic, lane, ledger }) => (await readLane(session, topic, lane))?.nextSeq ?? ledger,

@@ -157,7 +157,7 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
   const reach = deps.reach ?? reachNothing
   const fenceProducer = createFenceProducer(settings, log).fence
   const fenceOptions = { appId, topic, databaseUrl, fenceProducer, offsets, log, reach }
-  const steps = (deps.changeSteps ?? ((plain) => plain))(createSteps(config, { clock, offsets, reach }))
+  const steps = (deps.changeSteps ?? ((plain) => plain))(createSteps(config, { clock, offsets, log, reach }))
   const decode = createRecordDecoder(codec, clock)
   const consumer = createInputConsumer(
     settings,

@@ -29,6 +29,7 @@ export const applyOptions = (clock: Clock = systemClock): WakeOptions => ({
   heldLimitMs: 86_400_000,
   expiryGraceMs: 60_000,
   readEnd: () => Promise.resolve(Number.MAX_SAFE_INTEGER), // a backlog: nothing expires unless a test says so
+  log: silent,
 })
 
 /** A clock that stands until it is set. */

@@ -77,6 +77,21 @@ test('expiry waits for the grace, and for everything that the log held when the 
     await lane.session.close()
   }))
 
+test('a broker that is away keeps expiries waiting, and nothing else', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A'), anOrder('B')])
+    await close(pool, 'A', 'k')
+    const lane = await openLane(url, { clock: clockAt(EXPIRES_MS + 60_000) })
+    const away = () => Promise.reject(new Error('Connection error: connect ECONNREFUSED'))
+    const applied = await lane.wake({ readEnd: away })
+    expect(applied?.events.map(({ kind, key }) => `${kind} ${key}`)).toEqual(['unreserve A'])
+    expect(await lane.wake({ readEnd: away })).toBeUndefined()
+    expect(await stateOf(pool)).toMatchObject({ timers: [['m1/B', 'expiry', '']] })
+    const later = await lane.wake({ readEnd: () => Promise.resolve(0) })
+    expect(later?.events.map(({ kind, key }) => `${kind} ${key}`)).toEqual(['unreserve B'])
+    await lane.session.close()
+  }))
+
 test('a held fact whose limit passes becomes an anomaly once, and still counts when its order appears', () =>
   withDatabase(async (url, pool) => {
     const nowMs = Date.now()
