@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ORDER_FIELD_BYTES_MAX } from '../orders/limits.ts'
 import type { OrderBody } from '../orders/order-body.ts'
 import type { Refusal } from './refusal.ts'
 import type { RawText } from './strict-json.ts'
@@ -14,7 +15,10 @@ const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency
 /** The set covers what the providers take (WeChat Pay: letters, digits, `_-|*@`) and everything is one byte long. */
 export const outTradeNo = z
   .string()
-  .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces')
+  .regex(
+    new RegExp(String.raw`^[\x21-\x7e]{1,${ORDER_FIELD_BYTES_MAX}}$`),
+    `must be 1 to ${ORDER_FIELD_BYTES_MAX} printable ASCII characters without spaces`,
+  )
   .refine((text) => text !== '.' && text !== '..', 'must not be "." or "..": neither fits into an address')
 export const merchant = z
   .string()

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { ORDER_FIELD_BYTES_MAX } from '../orders/limits.ts'
 
 /** Parsers of option values; commander prints their message with the option's name and exits 2. */
 export const integer = (min: number, max: number) => (text: string) => {
@@ -14,8 +15,8 @@ export const matching = (pattern: RegExp, what: string) => (text: string) => {
 export const merchantName = matching(/^[a-z0-9][a-z0-9_-]{0,63}$/, '1 to 64 of a-z, 0-9, _ and -')
 /** Wider than what the api creates: an order that is known only from callbacks can be looked at too. */
 export const orderNumber = (text: string) => {
-  if (text === '' || Buffer.byteLength(text) > 64 || text.includes('\u0000'))
-    throw new InvalidArgumentError('It must be 1 to 64 bytes.')
+  if (text === '' || Buffer.byteLength(text) > ORDER_FIELD_BYTES_MAX || text.includes('\u0000'))
+    throw new InvalidArgumentError(`It must be 1 to ${ORDER_FIELD_BYTES_MAX} bytes.`)
   return text
 }
 

@@ -1,3 +1,4 @@
+import { ORDER_FIELD_BYTES_MAX, TIME_MS_MAX } from '../orders/limits.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { InputRecord } from '../runtime/kafka/port.ts'
 import type { Callback } from '../schemas/callback.ts'
@@ -21,10 +22,6 @@ export interface DecodedRecords {
 
 export const SCHEMA_WAIT_MS = 30_000
 const SCHEMAS_WAITED_FOR_MAX = 1_000
-/** `orders` takes no longer ones; a provider's own limit is 32 (WeChat Pay) or 64 (Alipay). */
-const ORDER_FIELD_BYTES_MAX = 64
-/** In the year 2255. Microseconds since 2000 must stay below 2^53. */
-const TIME_MS_MAX = 9_000_000_000_000
 
 /** Decodes the records of all lanes of a process, so that an unknown schema is waited for once. */
 export function createRecordDecoder(codec: Pick<Codec, 'decodeCallback' | 'load'>, clock: Pick<Clock, 'elapsedMs'>) {

@@ -1,10 +1,13 @@
+import { isTimeMs } from './limits.ts'
+
 const OFFSET_MS = 8 * 3_600_000
 const WITH_ZONE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 const WITHOUT_ZONE = /^(\d{4})-?(\d\d)-?(\d\d)[ T]?(\d\d):?(\d\d):?(\d\d)(?:\.(\d{1,3}))?$/
 
 /**
  * Milliseconds since 1970 of a time as WeChat Pay and Alipay write it: RFC 3339, or Beijing's without a zone
- * (`2023-12-21 16:26:43`, `20180225112233`). Undefined if it is none: a time is never a reason to refuse a payment.
+ * (`2023-12-21 16:26:43`, `20180225112233`). Undefined if it is none that
+ * can be kept: a time is never a reason to refuse a payment.
  */
 export function chinaTimeMs(text: unknown): number | undefined {
   if (typeof text !== 'string' || text.length > 40) return undefined
@@ -14,4 +17,4 @@ export function chinaTimeMs(text: unknown): number | undefined {
   return real(Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0')}Z`) - OFFSET_MS)
 }
 
-const real = (ms: number) => (Number.isFinite(ms) && ms >= 0 ? ms : undefined)
+const real = (ms: number) => (isTimeMs(ms) ? ms : undefined)

@@ -1,4 +1,6 @@
-/** An identity (order number, provider's reference) is stored, indexed and hashed: 256 bytes bound all three. */
+import { ORDER_FIELD_BYTES_MAX, TIME_MS_MAX } from '../orders/limits.ts'
+
+/** An identity (a provider's reference, a kind of message) is stored, indexed and hashed: 256 bytes bound all three. */
 export const IDENTITY_BYTES_MAX = 256
 /** A fact's `detail` is for people to read. */
 export const DETAIL_CHARS_MAX = 1_024
@@ -17,6 +19,13 @@ export const isIdentity = (value: unknown): value is string =>
   !CONTROL.test(value) &&
   value.isWellFormed() &&
   Buffer.byteLength(value) <= IDENTITY_BYTES_MAX
+
+/** Whether a value may be an order's number: an identity that `orders` has room for. */
+export const isOrderNumber = (value: unknown): value is string =>
+  isIdentity(value) && Buffer.byteLength(value) <= ORDER_FIELD_BYTES_MAX
+
+/** Whether a number of milliseconds since 1970 is a time that can be kept. */
+export const isTimeMs = (ms: number): boolean => ms >= 0 && ms <= TIME_MS_MAX
 
 /** The value if it may be stored as an identity, else an empty string: for what serves tracing only. */
 export const traceable = (value: unknown): string => (isIdentity(value) ? value : '')

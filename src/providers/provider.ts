@@ -9,7 +9,7 @@ export interface CallbackRequest {
 
 /** A verified message about one order, without what the gateway knows anyway (merchant, provider, raw bytes). */
 export interface VerifiedMessage {
-  /** At most 256 bytes, no control characters. Null: the message names no order. */
+  /** At most 64 bytes, no control characters. Null: the message names no order. */
   readonly outTradeNo: string | null
   /** For people, in the provider's words. At most 256 bytes. */
   readonly messageType: string

@@ -189,6 +189,19 @@ export function passesSharedSuite(subject: Subject) {
       expect(provider.verify(subject.withField(field, '00012'), now).kind).toBe('verified')
     })
 
+    test.for(subject.identities.filter((field) => field.endsWith('out_trade_no')))(
+      'lets no %s in that the processor has no room for',
+      (field) => {
+        const refusal = { kind: 'refused', rejection: { kind: 'malformed', field } }
+        for (const value of ['x'.repeat(65), '订'.repeat(22)])
+          expect(provider.verify(subject.withField(field, value), now)).toEqual(refusal)
+        for (const value of ['x'.repeat(64), '订'.repeat(21)])
+          expect(provider.verify(subject.withField(field, value), now)).toMatchObject({
+            messages: [{ outTradeNo: value }],
+          })
+      },
+    )
+
     test.for(subject.wrongTypes.map(([field, value]) => [field, value, inspect(value).slice(0, 30)] as const))(
       'refuses %s = %3$s',
       ([field, value]) => expect(refusalOf(provider.verify(subject.withField(field, value), now))).toBe('malformed'),

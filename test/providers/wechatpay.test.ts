@@ -316,6 +316,10 @@ describe('wechatpay', () => {
       kind: 'malformed',
       field: 'sub_orders.transaction_id',
     })
+    expect(refusalOf([order(1), order(2, { out_trade_no: 'x'.repeat(65) })])).toEqual({
+      kind: 'malformed',
+      field: 'sub_orders.out_trade_no',
+    })
     expect(refusalOf([order(1, { amount: { total: 1 } })])).toEqual({ kind: 'malformed', field: 'sub_orders.amount' })
     for (const orders of [[], 'x', [null], Array.from({ length: 51 }, (_, n) => order(n))])
       expect(refusalOf(orders)).toEqual({ kind: 'malformed', field: 'sub_orders' })

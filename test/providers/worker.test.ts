@@ -72,10 +72,17 @@ passesSharedSuite({
     ['timestamp', 5],
     ['timestamp', 'now'],
     ['timestamp', undefined],
+    // The processor keeps no time beyond 2255.
+    ['timestamp', '2256-01-01T00:00:00Z'],
   ],
   duplicateField: signed(JSON.stringify(report).replace('"event_id"', '"out_trade_no":"T9","event_id"')),
   unmapped: [
     ['a report that nobody has heard of', signed({ ...report, type: 'parcel_weighed' }), 'T1'],
+    [
+      'one about an order number that is too long',
+      signed({ type: 'parcel_weighed', data: { out_trade_no: 'x'.repeat(65) } }),
+      null,
+    ],
     ['one without an order', signed({ type: 'stock_counted', data: null }), null],
   ],
 })

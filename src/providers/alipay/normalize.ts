@@ -1,5 +1,5 @@
 import { chinaTimeMs } from '../china-time.ts'
-import { isIdentity, traceable } from '../limits.ts'
+import { isIdentity, isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
 import { fenOfYuan } from './amount.ts'
@@ -27,7 +27,7 @@ export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict 
   }
   const outTradeNo = text('out_trade_no')
   const message: Omit<VerifiedMessage, 'facts'> = {
-    outTradeNo: isIdentity(outTradeNo) ? outTradeNo : null,
+    outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
     messageType: traceable(text('trade_status')) || traceable(text('notify_type')),
     messageId: traceable(text('notify_id')),
   }

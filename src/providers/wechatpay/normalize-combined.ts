@@ -1,6 +1,6 @@
 import { chinaTimeMs } from '../china-time.ts'
 import { isFields, type Fields } from '../fields.ts'
-import { isIdentity, traceable } from '../limits.ts'
+import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
 import type { WechatpayConfig } from './config.ts'
@@ -34,7 +34,7 @@ export function normalizeCombined(notification: Notification, config: WechatpayC
 /** One order's message, or the name of the field that is not as documented. */
 function messageOf(order: Fields, { id, eventType }: Notification, otherwiseMs: number): VerifiedMessage | string {
   const { out_trade_no: outTradeNo, amount } = order
-  if (!isIdentity(outTradeNo)) return 'out_trade_no'
+  if (!isOrderNumber(outTradeNo)) return 'out_trade_no'
   const message = { outTradeNo, messageType: traceable(eventType), messageId: traceable(id) }
   if (order['trade_state'] !== 'SUCCESS') return { ...message, facts: [] }
   if (!isFields(amount)) return 'amount'

@@ -1,6 +1,6 @@
 import { chinaTimeMs } from '../china-time.ts'
 import { isFields, type Fields } from '../fields.ts'
-import { isIdentity, traceable } from '../limits.ts'
+import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified, type Refused } from '../refuse.ts'
 import type { WechatpayConfig } from './config.ts'
@@ -23,7 +23,7 @@ export function normalize(notification: Notification, config: WechatpayConfig, n
   const stranger = strangerIn(resource, config, isPayment)
   if (stranger !== undefined) return stranger
   const message: Omit<VerifiedMessage, 'facts'> = {
-    outTradeNo: isIdentity(outTradeNo) ? outTradeNo : null,
+    outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
     messageType: traceable(eventType),
     messageId: traceable(notification.id),
   }

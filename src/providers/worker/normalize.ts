@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FactKind } from '../../orders/model.ts'
 import { isFields } from '../fields.ts'
-import { DETAIL_CHARS_MAX, isIdentity, traceable } from '../limits.ts'
+import { DETAIL_CHARS_MAX, isIdentity, isOrderNumber, isTimeMs, traceable } from '../limits.ts'
 import type { Verdict } from '../provider.ts'
 import { malformed, verified } from '../refuse.ts'
 import { parseStrictJson } from '../strict-json.ts'
@@ -26,20 +26,20 @@ export function normalize(rawBody: Buffer, reportId: string): Verdict {
   if (!isIdentity(type)) return malformed('type')
   const known = REPORTS.get(type)
   if (known === undefined) {
-    const outTradeNo = isFields(data) && isIdentity(data['out_trade_no']) ? data['out_trade_no'] : null
+    const outTradeNo = isFields(data) && isOrderNumber(data['out_trade_no']) ? data['out_trade_no'] : null
     return verified({ outTradeNo, messageType: type, messageId: traceable(reportId), facts: [] })
   }
   if (!isFields(data)) return malformed('data')
   const { out_trade_no: outTradeNo, event_id: eventId } = data
   const words = data[known.says]
-  if (!isIdentity(outTradeNo)) return malformed('data.out_trade_no')
+  if (!isOrderNumber(outTradeNo)) return malformed('data.out_trade_no')
   if (!isIdentity(eventId)) return malformed('data.event_id')
   if (typeof words !== 'string' || words === '' || words.includes('\0') || !words.isWellFormed())
     return malformed(`data.${known.says}`)
   const detail = `${words} (event ${eventId})`
   if (detail.length > DETAIL_CHARS_MAX) return malformed(`data.${known.says}`)
   const happenedMs = typeof timestamp === 'string' ? Date.parse(timestamp) : NaN
-  if (!(happenedMs >= 0)) return malformed('timestamp')
+  if (!isTimeMs(happenedMs)) return malformed('timestamp')
   return verified({
     outTradeNo,
     messageType: type,
