@@ -1,6 +1,5 @@
 import { decideBatch } from '../orders/decide-batch.ts'
 import type { Item, Outcome } from '../orders/decision.ts'
-import { describeError, type Log } from '../runtime/log.ts'
 import { RolledBack, type Transaction } from '../runtime/postgres.ts'
 import { lockOrders } from '../store/lock-orders.ts'
 import { notifyCommands } from '../store/notify.ts'
@@ -8,6 +7,7 @@ import { readWork, stillWaiting, type LaneWork } from '../store/read-work.ts'
 import { readViews } from '../store/read-views.ts'
 import type { FinishedCommand } from '../store/write-batch.ts'
 import type { Reach } from './crash-points.ts'
+import type { ExpiryGate } from './expiry-gate.ts'
 import { fateOf } from './fate.ts'
 import type { LaneSession, Work } from './lane-session.ts'
 import type { Applied, ApplyOptions, MustFence, Position } from './lane-types.ts'
@@ -18,9 +18,8 @@ import { eventRowsOf, writeDecision, writesOf } from './write-decision.ts'
 export interface WakeOptions extends ApplyOptions {
   /** How long after `expires_at` an order is closed. */
   readonly expiryGraceMs: number
-  /** The log's end offset, from the broker; asked only when an expiry is due. */
-  readonly readEnd: () => Promise<number>
-  readonly log: Log
+  /** The incarnation's. */
+  readonly expiryGate: ExpiryGate
 }
 
 const RERUNS_MAX = 100
@@ -41,13 +40,17 @@ export async function applyWake(
   await session.freshenPlans(options.clock.elapsedMs())
   const { topic, lane } = position
   const nowMs = options.clock.now().getTime()
-  const due = { heldLimitMs: nowMs, expiryMs: nowMs - options.expiryGraceMs }
-  const work = await readWork(session, topic, lane, due)
+  const expiryMs = options.expiryGate.askedMs(nowMs - options.expiryGraceMs, position.next)
+  const work = await readWork(session, topic, lane, { heldLimitMs: nowMs, expiryMs })
   await reach('wake_after_work')
   const refusal = refusalOf(work.lane, position)
   if (refusal !== undefined) return { kind: 'fence', reason: refusal }
   const at = { ...position, brakeVersion: work.lane?.brakeVersion ?? position.brakeVersion }
-  let tasks: readonly Task[] = await withoutBacklog(work.items, position, options)
+  const isAny = work.items.some(({ kind }) => kind === 'expiry')
+  const mayExpire = await options.expiryGate.opens({ isAny, askedMs: expiryMs }, position.next)
+  let tasks: readonly Task[] = work.items
+    .filter(({ kind }) => kind !== 'expiry' || mayExpire)
+    .map((item) => ({ ...item, guilty: undefined }))
   for (let reruns = 0; tasks.length > 0;) {
     try {
       return await applyTasks(session, at, tasks, options, reach)
@@ -68,26 +71,6 @@ function refusalOf(row: LaneWork['lane'], { next, ledger }: Position): MustFence
   if (row.nextSeq < ledger) return 'counter_behind_ledger'
   if (row.appliedOffset < next) return 'applied_behind_next'
   return undefined
-}
-
-/**
- * A payment that lies in the log already must not find its order closed: an expiry waits until everything up to the
- * end, read after the clock passed it, is applied. While no broker tells the end, it waits for a later wake.
- */
-async function withoutBacklog(
-  items: LaneWork['items'],
-  { lane, next }: Position,
-  { readEnd, log }: Pick<WakeOptions, 'readEnd' | 'log'>,
-): Promise<Task[]> {
-  const isExpiryDue = items.some(({ kind }) => kind === 'expiry')
-  const end = isExpiryDue
-    ? await readEnd().catch((error: unknown) => {
-        log.warn({ lane, error: describeError(error) }, 'expiries wait: the end of the log is unknown')
-        return Infinity
-      })
-    : Infinity
-  const mayExpire = end <= next
-  return items.filter(({ kind }) => kind !== 'expiry' || mayExpire).map((item) => ({ ...item, guilty: undefined }))
 }
 
 async function applyTasks(

@@ -7,7 +7,10 @@ import { applyBatch } from './apply-batch.ts'
 import { applyWake } from './apply-wake.ts'
 import type { ProcessorConfig } from './config.ts'
 import type { Reach } from './crash-points.ts'
+import { createExpiryGate, type ExpiryGate } from './expiry-gate.ts'
 import { eventsToEmit } from './events-to-emit.ts'
+import type { LaneSession } from './lane-session.ts'
+import type { Position } from './lane-types.ts'
 import type { Steps } from './steps.ts'
 
 export interface StepParts {
@@ -24,12 +27,17 @@ export function createSteps(
 ): Steps {
   const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs: config.HELD_LIMIT_SEC * 1_000 }
   const expiryGraceMs = config.EXPIRY_GRACE_SEC * 1_000
+  const gates = new WeakMap<LaneSession, ExpiryGate>()
+  const gateOf = (session: LaneSession, { topic, lane }: Position): ExpiryGate => {
+    const readEnd = async () => (await offsets.logRange(topic, lane)).end
+    const gate = gates.get(session) ?? createExpiryGate({ readEnd, log: log.child({ lane }) })
+    gates.set(session, gate)
+    return gate
+  }
   return {
     applyBatch: (session, position, records, end) => applyBatch(session, position, records, end, options, reach),
-    applyWake: (session, position) => {
-      const readEnd = async () => (await offsets.logRange(position.topic, position.lane)).end
-      return applyWake(session, position, { ...options, expiryGraceMs, readEnd, log }, reach)
-    },
+    applyWake: (session, position) =>
+      applyWake(session, position, { ...options, expiryGraceMs, expiryGate: gateOf(session, position) }, reach),
     eventsToEmit,
     readNextSeq: async (session, { topic, lane, ledger }) => (await readLane(session, topic, lane))?.nextSeq ?? ledger,
     haltLane: (session, { topic, lane }, reason, detail) => haltLane(session, topic, lane, { reason, detail }),

@@ -49,13 +49,13 @@ union all (
 
 /**
  * What waits on a lane: its pending commands, and its timers that are due.
- * @param heldLimitMs due before this; expiryMs alike, with the grace taken off
+ * @param due up to which time; `expiryMs` with the grace taken off, null: no expiries
  */
 export async function readWork(
   db: Queryable,
   topic: string,
   lane: number,
-  due: { readonly heldLimitMs: number; readonly expiryMs: number },
+  due: { readonly heldLimitMs: number; readonly expiryMs: number | null },
 ): Promise<LaneWork> {
   type Row = [source: string, id: unknown, orderId: unknown, kind: string, text: string]
   const times = timestamps([due.heldLimitMs, due.expiryMs])

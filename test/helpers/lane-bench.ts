@@ -7,6 +7,7 @@ import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { applyBatch } from '../../src/processor/apply-batch.ts'
 import { applyWake, type WakeOptions } from '../../src/processor/apply-wake.ts'
 import { reachNothing, type Reach } from '../../src/processor/crash-points.ts'
+import { createExpiryGate, type LogEnd } from '../../src/processor/expiry-gate.ts'
 import { openLaneSession, type LaneSession } from '../../src/processor/lane-session.ts'
 import type { Applied, LaneRecord, Position } from '../../src/processor/lane-types.ts'
 import { createOrders, type CreateResult } from '../../src/store/create-orders.ts'
@@ -20,17 +21,17 @@ export interface LaneBench {
   readonly session: LaneSession
   position: Position
   readonly apply: (records: readonly LaneRecord[], end?: number, reach?: Reach) => Promise<Applied>
-  readonly wake: (more?: Partial<WakeOptions>, reach?: Reach) => Promise<Applied | undefined>
+  readonly wake: (more?: Partial<Pick<LogEnd, 'readEnd'>>, reach?: Reach) => Promise<Applied | undefined>
 }
 
-export const applyOptions = (clock: Clock = systemClock): WakeOptions => ({
+const applyOptions = (clock: Clock = systemClock): Omit<WakeOptions, 'expiryGate'> => ({
   clock,
   routes: DEFAULT_ROUTES,
   heldLimitMs: 86_400_000,
   expiryGraceMs: 60_000,
-  readEnd: () => Promise.resolve(Number.MAX_SAFE_INTEGER), // a backlog: nothing expires unless a test says so
-  log: silent,
 })
+/** A backlog: nothing expires unless a test says so. */
+const readNoEnd = () => Promise.resolve(Number.MAX_SAFE_INTEGER)
 
 /** A clock that stands until it is set. */
 export const clockAt = (ms: number): Clock => ({ now: () => new Date(ms), elapsedMs: () => ms })
@@ -53,6 +54,8 @@ export async function openLane(
     reach,
   )
   const options = applyOptions(clock)
+  let readEndNow: LogEnd['readEnd'] = readNoEnd
+  const expiryGate = createExpiryGate({ readEnd: () => readEndNow(), log: silent })
   const bench: LaneBench = {
     session,
     position: {
@@ -69,8 +72,9 @@ export async function openLane(
       bench.position = { ...bench.position, next: applied.next, brakeVersion: applied.brakeVersion }
       return applied
     },
-    wake: async (more = {}, reachIn = reach) => {
-      const applied = await applyWake(session, bench.position, { ...options, ...more }, reachIn)
+    wake: async ({ readEnd = readNoEnd } = {}, reachIn = reach) => {
+      readEndNow = readEnd
+      const applied = await applyWake(session, bench.position, { ...options, expiryGate }, reachIn)
       if (applied?.kind === 'fence') throw new MustFenceError(applied.reason)
       if (applied !== undefined) bench.position = { ...bench.position, brakeVersion: applied.brakeVersion }
       return applied

@@ -65,7 +65,10 @@ test('expiry waits for the grace, and for everything that the log held when the 
     expect(await lane.wake({ readEnd: readEnd(1) })).toBeUndefined()
     expect(asked).toBe(1)
     await lane.apply([aRecord(0, 'A', [aFact('p')])])
-    const applied = await lane.wake({ readEnd: readEnd(1) })
+    // The end has grown meanwhile, as it always has on a busy lane; what came after the expiry does not count.
+    const applied = await lane.wake({ readEnd: readEnd(2) })
+    expect(await lane.wake({ readEnd: readEnd(3) })).toBeUndefined()
+    expect(asked).toBe(1)
     expect(applied?.events.map(({ kind, key }) => `${kind} ${key}`)).toEqual(['unreserve B'])
     expect(await stateOf(pool)).toMatchObject({
       orders: [
