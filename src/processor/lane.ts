@@ -17,6 +17,7 @@ export interface LaneView {
   readonly lane: number
   readonly state: 'fencing' | 'running' | 'halted'
   readonly haltReason: string | undefined
+  /** Where it stands; where it stood last, while it fences or is halted. */
   readonly next: number | undefined
   readonly ledger: number | undefined
   readonly lag: number
@@ -58,6 +59,8 @@ export function createLane(options: LaneOptions) {
   /** @returns how many records were done */
   const handle = async (batch: InputBatch, control: BatchControl): Promise<number> => {
     if (!control.isCurrent() || !isOwned) return 0
+    // Also of a lane that stands still, which is when it grows.
+    lag = Math.max(0, batch.highWatermark - (own.position()?.next ?? batch.fetchedOffset))
     if (own.halt() !== undefined) {
       consumer.pause(lane)
       return 0
@@ -163,8 +166,8 @@ export function createLane(options: LaneOptions) {
     /** Looks for held facts, commands, timers, and events that nobody emitted. Never rejects. */
     wake,
     view: (): LaneView => {
-      const position = own.incarnation()?.position
-      const state = own.halt() !== undefined ? 'halted' : position === undefined ? 'fencing' : 'running'
+      const position = own.position()
+      const state = own.halt() !== undefined ? 'halted' : own.incarnation() === undefined ? 'fencing' : 'running'
       return { lane, state, haltReason: own.halt()?.reason, next: position?.next, ledger: position?.ledger, lag }
     },
     stop: async () => {

@@ -26,6 +26,8 @@ export function createOwnership(options: OwnershipOptions) {
   const { lane, consumer, clock, metrics, log } = options
   const place = createConsumerPlace(lane, consumer)
   let incarnation: Incarnation | undefined
+  /** The last one of this ownership, alive or not: where the lane stood is worth the most while it stands still. */
+  let latest: Incarnation | undefined
   let halt: { readonly reason: string; readonly detail: string } | undefined
   let failures = 0
   let retryAtMs = 0
@@ -69,6 +71,8 @@ export function createOwnership(options: OwnershipOptions) {
     place,
     drop,
     incarnation: () => incarnation,
+    /** The last position known, also while the lane waits or is halted; undefined: not fenced since it is ours. */
+    position: () => latest?.position,
     halt: () => halt,
     /** Milliseconds until the lane may try again; 0 or less: now. */
     waitMs: () => retryAtMs - clock.elapsedMs(),
@@ -95,7 +99,7 @@ export function createOwnership(options: OwnershipOptions) {
         return undefined
       }
       halt = undefined
-      incarnation = fenced.incarnation
+      incarnation = latest = fenced.incarnation
       const { next, ledger } = incarnation.position
       const { nextSeq, groupOffset } = fenced
       log.info({ lane, next, ledger, nextSeq, incarnation: incarnation.session.incarnation }, 'the lane is fenced')
@@ -127,7 +131,10 @@ export function createOwnership(options: OwnershipOptions) {
       place.joined()
       consumer.resume(lane)
     },
-    left: () => clearTimeout(retryTimer),
+    left: () => {
+      latest = undefined
+      clearTimeout(retryTimer)
+    },
   }
 }
 export type Ownership = ReturnType<typeof createOwnership>

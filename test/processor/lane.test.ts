@@ -270,6 +270,36 @@ describe('an error', () => {
   })
 })
 
+describe('a lane that stands still shows where it stood, and how much waits', () => {
+  const waiting = (fetchedOffset: number, highWatermark: number) => ({
+    ...batch(fetchedOffset, fetchedOffset),
+    highWatermark,
+  })
+  const stood = { next: 3, ledger: 3 }
+
+  beforeEach(async () => {
+    lane.assigned()
+    await lane.onBatch({ ...batch(0, 0, 1, 2), highWatermark: 10 }, control)
+    expect(lane.view()).toMatchObject({ state: 'running', ...stood, lag: 7 })
+  })
+
+  test('while it waits for another try', async () => {
+    world.answers.push(Object.assign(new Error('x'), { severity: 'ERROR', code: '57P01' }))
+    await lane.onBatch(waiting(3, 20), control)
+    expect(lane.view()).toMatchObject({ state: 'fencing', ...stood, lag: 17 })
+    await lane.onBatch(waiting(3, 40), control)
+    expect(done().at(-1)).toBe('wait')
+    expect(lane.view()).toMatchObject({ state: 'fencing', ...stood, lag: 37 })
+  })
+
+  test('while it is halted', async () => {
+    world.answers.push(new TypeError('x'))
+    await lane.onBatch(waiting(3, 20), control)
+    await lane.onBatch(waiting(3, 30), control)
+    expect(lane.view()).toMatchObject({ state: 'halted', ...stood, lag: 27 })
+  })
+})
+
 describe('without input', () => {
   test('the fence moves a consumer whose group stood elsewhere', async () => {
     world.groupOffset = 70
