@@ -31,8 +31,8 @@ export function fateOf(error: unknown): Fate {
   if (!(error instanceof Error)) return { kind: 'halt', detail: `threw ${String(error)}` }
   const said = describeError(error)
   const detail = `${said.code ?? said.name}: ${said.message}`
-  // Connection loss, 40001, 40P01, 55P03, 57014, 25P03, 25006, 53xxx, 57Pxx, 58030, and COMMIT answered with ROLLBACK,
-  // which means unknown: the batch is idempotent.
+  // Connection loss, 40001, 40P01, 55P03, 57014, 25P03, 25006, 53xxx, 57Pxx, 58030, and what was rolled back: COMMIT
+  // answered with ROLLBACK, or a batch that others made run again too often. It is idempotent.
   if (isDatabaseTrouble(error) || error.name === 'RegistryUnavailable') return { kind: 'retry', reason: detail }
   const sqlstate = sqlstateOf(error)
   if (sqlstate === undefined) return { kind: 'halt', detail }

@@ -1,7 +1,7 @@
 /** Trouble around a statement, not with it: the same statement may well succeed a moment later. */
 const TRANSIENT_SQLSTATE = /^(?:08...|40001|40P01|55P03|57014|57P..|53...|25P03|25006|58030)$/
 const CONNECTION_LOST =
-  /^(?:Connection terminated|Client has encountered a connection error|Query read timeout|timeout (?:expired|exceeded)|COMMIT answered)/
+  /^(?:Connection terminated|Client has encountered a connection error|Query read timeout|timeout (?:expired|exceeded))/
 const CONNECTION_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -23,7 +23,7 @@ export function isDatabaseTrouble(error: unknown): boolean {
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string') return TRANSIENT_SQLSTATE.test(code) || CONNECTION_CODES.has(code)
   if (error instanceof AggregateError) return error.errors.some(isDatabaseTrouble)
-  return CONNECTION_LOST.test(error.message)
+  return error.name === 'RolledBack' || CONNECTION_LOST.test(error.message)
 }
 
 /** The tables are missing: the database was never migrated. */

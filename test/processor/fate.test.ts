@@ -28,6 +28,7 @@ describe('trouble around the records passes: the lane waits', () => {
     ['a lost connection', new Error('Connection terminated unexpectedly')],
     ['a statement on a lost connection', new Error('Client has encountered a connection error and is not queryable')],
     ['COMMIT answered ROLLBACK', new RolledBack('COMMIT answered ROLLBACK')],
+    ['a batch that others made run again and again', new RolledBack('the batch ran 100 times in vain: refused')],
     ['the registry is away', named('RegistryUnavailable')],
   ])('%s', (_, error) => expect(fateOf(error).kind).toBe('retry'))
 })

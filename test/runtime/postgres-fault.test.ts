@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { hashToken, mintToken } from '../../src/runtime/access-token.ts'
+import { RolledBack } from '../../src/runtime/postgres.ts'
 import { isBusy, isDatabaseTrouble, isDataFault, isUnmigrated } from '../../src/runtime/postgres-fault.ts'
 
 const failure = (code: string | undefined, message = 'x') => Object.assign(new Error(message), { code })
@@ -20,13 +21,14 @@ test.each([
   expect(isDatabaseTrouble(failure(code))).toBe(true)
   expect(isDataFault(failure(code))).toBe(false)
 })
-test.each([
-  'Connection terminated unexpectedly',
-  'Query read timeout',
-  'timeout exceeded when trying to connect',
-  'COMMIT answered ROLLBACK',
-])('"%s" is trouble around the statement', (message) => {
-  expect(isDatabaseTrouble(failure(undefined, message))).toBe(true)
+test.each(['Connection terminated unexpectedly', 'Query read timeout', 'timeout exceeded when trying to connect'])(
+  '"%s" is trouble around the statement',
+  (message) => {
+    expect(isDatabaseTrouble(failure(undefined, message))).toBe(true)
+  },
+)
+test.each(['COMMIT answered ROLLBACK', 'the wake ran 100 times in vain'])('rolled back: "%s" is too', (message) => {
+  expect(isDatabaseTrouble(new RolledBack(message))).toBe(true)
 })
 test('every address refused is trouble too', () => {
   expect(isDatabaseTrouble(new AggregateError([failure('ECONNREFUSED'), failure('ECONNREFUSED')]))).toBe(true)
