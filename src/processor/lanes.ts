@@ -5,7 +5,8 @@ import type { Lane, LaneView } from './lane.ts'
 export interface Lanes {
   readonly handlers: Pick<InputHandlers, 'onAssigned' | 'onBatch' | 'onOutOfRange'>
   readonly wake: (lane: number) => void
-  readonly wakeAll: () => Promise<void>
+  /** Waits for none of them: a slow lane must not slow the others' timers. A lane that is not done is asked once. */
+  readonly wakeAll: () => void
   readonly views: () => LaneView[]
   /** How often the group has dealt out its lanes to us. */
   readonly joins: () => number
@@ -41,8 +42,8 @@ export function createLanes(create: (lane: number, joins: () => number) => Lane,
       onOutOfRange: (partition) => laneOf(partition).onOutOfRange(),
     },
     wake: (lane) => void owned.get(lane)?.wake(),
-    wakeAll: async () => {
-      await Promise.all([...owned.values()].map((lane) => lane.wake()))
+    wakeAll: () => {
+      for (const lane of owned.values()) void lane.wake()
     },
     views: () => [...owned.values()].map((lane) => lane.view()).sort((a, b) => a.lane - b.lane),
     joins: () => joins,

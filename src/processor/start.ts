@@ -188,7 +188,7 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
     [lanesChannel(appId)],
     {
       onNotification: (_, lane) => lanes.wake(Number(lane)),
-      onConnected: () => void lanes.wakeAll(),
+      onConnected: lanes.wakeAll,
     },
     log,
   )
