@@ -3,51 +3,44 @@ import { decideCreate } from '../orders/create.ts'
 import type { ExistingOrder } from '../orders/create-order.ts'
 import type { Status } from '../orders/model.ts'
 import type { BodyField, OrderBody } from '../orders/order-body.ts'
-import { transaction, type Transaction } from '../runtime/postgres.ts'
-import { isBusy, isDataFault } from '../runtime/postgres-fault.ts'
+import type { Transaction } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { completeStubs } from './complete-stubs.ts'
 import { findTerms, type FoundTerms } from './find-terms.ts'
 import { insertOrders, type NewOrder } from './insert-orders.ts'
 import { lockOrders } from './lock-orders.ts'
 import { notifyLanes } from './notify.ts'
+import { settleApart, type ItemFault } from './settle-apart.ts'
 
 export type CreateResult =
   | { readonly kind: 'created' | 'same'; readonly status: Status }
   | { readonly kind: 'differs'; readonly field: BodyField }
   | { readonly kind: 'archived' }
-  /** The order's lane holds its lock for too long: ask again. */
-  | { readonly kind: 'busy' }
-  /** Postgres refuses this order's data, which the caller should have. */
-  | { readonly kind: 'failed'; readonly error: unknown }
+  /** `busy`: the order's lane holds its lock for too long: ask again. */
+  | ItemFault
 
 /**
  * Creates orders, each with its own result at the same index; safe to call again with the same ones. New orders need
- * nobody's lock. A stub (its callback came first) does, so stubs get a transaction of their own: a lane that is slow
- * with one of them keeps no other order waiting.
+ * nobody's lock. A stub (its callback came first) does, so stubs get a transaction of their own. A lane that is slow
+ * with some of them, or is just making them, keeps no other order waiting for longer than the pool's lock timeout.
  * @param orders a key may be there twice: the first one counts, as if they came one after another
  */
 export async function createOrders(pool: pg.Pool, appId: string, orders: readonly NewOrder[]): Promise<CreateResult[]> {
-  try {
-    return await createAll(pool, appId, orders)
-  } catch (error) {
-    if (!isDataFault(error)) throw error
-    if (orders.length === 1) return [{ kind: 'failed', error }]
-    const results: CreateResult[] = []
-    for (const order of orders) results.push(...(await createOrders(pool, appId, [order])))
-    return results
-  }
-}
-
-async function createAll(pool: pg.Pool, appId: string, orders: readonly NewOrder[]): Promise<CreateResult[]> {
   const firsts = new Map<string, NewOrder>()
   for (const order of orders) if (!firsts.has(keyOf(order))) firsts.set(keyOf(order), order)
-  const settled = await settle([...firsts.values()], (asked) => transaction(pool, (tx) => insertNew(tx, asked)))
-  const stubs = [...firsts.values()].filter((order) => settled.get(keyOf(order))?.kind === 'stub')
-  if (stubs.length > 0) {
-    const completed = await settle(stubs, (asked) => completeOrBusy(pool, appId, asked))
-    for (const [key, value] of completed) settled.set(key, value)
+  const settled = new Map<string, Settled>()
+  const settle = async (
+    asked: readonly NewOrder[],
+    work: (tx: Transaction, part: readonly NewOrder[]) => Promise<Settled[]>,
+  ) => {
+    // By lane: what one slow lane holds lies side by side.
+    const byLane = asked.toSorted((a, b) => a.lane - b.lane)
+    const values = await settleApart(pool, byLane, work)
+    byLane.forEach((order, index) => settled.set(keyOf(order), values[index] ?? { kind: 'busy' }))
   }
+  await settle([...firsts.values()], insertNew)
+  const stubs = [...firsts.values()].filter((order) => settled.get(keyOf(order))?.kind === 'stub')
+  await settle(stubs, (tx, part) => completeLocked(tx, appId, part))
   return orders.map((order) => {
     const value = settled.get(keyOf(order))
     if (value === undefined) throw new Error('an order without a result')
@@ -60,12 +53,7 @@ type Settled =
   | { readonly kind: 'created'; readonly body: OrderBody }
   | { readonly kind: 'found'; readonly found: FoundTerms }
   | { readonly kind: 'stub' }
-  | { readonly kind: 'busy' }
-
-async function settle(orders: readonly NewOrder[], work: (orders: readonly NewOrder[]) => Promise<Settled[]>) {
-  const values = await work(orders)
-  return new Map(orders.map((order, index): [string, Settled] => [keyOf(order), values[index] ?? { kind: 'busy' }]))
-}
+  | ItemFault
 
 async function insertNew(tx: Transaction, orders: readonly NewOrder[]): Promise<Settled[]> {
   const ids = await insertOrders(tx, orders)
@@ -84,15 +72,6 @@ async function insertNew(tx: Transaction, orders: readonly NewOrder[]): Promise<
   })
   if (revived.length > 0) await removeOrders(tx, revived)
   return settled
-}
-
-async function completeOrBusy(pool: pg.Pool, appId: string, stubs: readonly NewOrder[]): Promise<Settled[]> {
-  try {
-    return await transaction(pool, (tx) => completeLocked(tx, appId, stubs))
-  } catch (error) {
-    if (!isBusy(error)) throw error
-    return stubs.map(() => ({ kind: 'busy' }))
-  }
 }
 
 async function completeLocked(tx: Transaction, appId: string, stubs: readonly NewOrder[]): Promise<Settled[]> {
@@ -121,6 +100,9 @@ function resultOf(body: OrderBody, isFirst: boolean, settled: Settled): CreateRe
       if (settled.found.kind === 'archived') return { kind: 'archived' }
       // Neither found nor inserted: it went away in between. The next try sees why.
       return settled.found.kind === 'none' ? { kind: 'busy' } : compare(settled.found.order, body)
+    case 'failed':
+      // Nothing was created, so another body of the same key may be tried.
+      return isFirst ? settled : { kind: 'busy' }
     case 'stub':
     case 'busy':
       return { kind: 'busy' }

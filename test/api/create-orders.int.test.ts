@@ -191,6 +191,55 @@ test('a stub that its lane keeps locked is busy; the others of the list are crea
   expect((await create(anOrder('locked'))).status).toBe(201)
 })
 
+const outcomesOf = ({ body }: Awaited<ReturnType<Call>>) =>
+  (body['results'] as { status: number; problem?: { type: string } }[]).map(({ status, problem }) => [
+    status,
+    problem?.type.split(':').at(-1),
+  ])
+
+test('an order whose stub a slow lane is just making is busy; all others of the list are created', async () => {
+  const list = Array.from({ length: 100 }, (_, n) => anOrder(`making-${n}`))
+  const made = [7, 8, 93]
+  const startedMs = performance.now()
+  const answer = await transaction(it.pool, async (tx) => {
+    for (const n of made)
+      await tx.query(`insert into orders (merchant, out_trade_no, lane) values ('acme', $1, $2)`, [
+        `making-${n}`,
+        partitionFor(`making-${n}`, 12),
+      ])
+    return acme('POST', '/v1/orders', { orders: list })
+  })
+  console.log(`100 orders, 3 of them held: ${Math.round(performance.now() - startedMs)} ms`)
+  expect(outcomesOf(answer)).toEqual(list.map((_, n) => (made.includes(n) ? [503, 'order_busy'] : [201, undefined])))
+  // The lane has committed: they are stubs now.
+  const again = outcomesOf(await acme('POST', '/v1/orders', { orders: list }))
+  expect(again).toEqual(list.map((_, n) => [made.includes(n) ? 201 : 200, undefined]))
+})
+
+test('a stub that its lane keeps locked keeps no other stub back', async () => {
+  const [locked] = await Promise.all([1, 2, 3, 4, 5].map((n) => givenStub(`stub-${n}`)))
+  const answer = await transaction(it.pool, async (tx) => {
+    await tx.query('select 1 from orders where id = $1 for no key update', [locked])
+    return acme('POST', '/v1/orders', { orders: [5, 4, 3, 2, 1].map((n) => anOrder(`stub-${n}`)) })
+  })
+  expect(outcomesOf(answer)).toEqual([...[1, 2, 3, 4].map(() => [201, undefined]), [503, 'order_busy']])
+})
+
+test('a lane that holds all of a long list makes it busy within seconds', async () => {
+  const list = Array.from({ length: 500 }, (_, n) => anOrder(`held-${n}`))
+  const startedMs = performance.now()
+  const answer = await transaction(it.pool, async (tx) => {
+    await tx.query(`insert into orders (merchant, out_trade_no, lane) select 'acme', unnest($1::text[]), 0`, [
+      list.map(({ out_trade_no }) => out_trade_no),
+    ])
+    return acme('POST', '/v1/orders', { orders: list })
+  })
+  const tookMs = performance.now() - startedMs
+  console.log(`500 orders, all of them held: ${Math.round(tookMs)} ms`)
+  expect(outcomesOf(answer)).toEqual(list.map(() => [503, 'order_busy']))
+  expect(tookMs).toBeLessThan(8_000)
+})
+
 test('an archived order is not created again', async () => {
   await it.pool.query(`insert into tombstones (merchant, out_trade_no, status) values ('acme', 'old', 'shipped')`)
   const answer = await create(anOrder('old', { payload: 'x' }))
