@@ -53,7 +53,11 @@ export function createLane(options: LaneOptions) {
       ending = own.drop()
       return Promise.resolve()
     })
-    return dropped.then(() => withDeadline(ending, CLOSE_MS_MAX, 'Closing the lane'))
+    return withDeadline(
+      dropped.then(() => ending),
+      CLOSE_MS_MAX,
+      'Closing the lane',
+    )
   }
 
   /** @returns how many records were done */
@@ -173,7 +177,8 @@ export function createLane(options: LaneOptions) {
     stop: async () => {
       isOwned = false
       own.left()
-      await dropSoon().catch(() => undefined)
+      // What holds the mutex may wait for a broker that is away: its connections are closed under it.
+      await dropSoon().catch(() => void own.drop())
     },
   }
 }

@@ -26,6 +26,9 @@ function createWorld() {
     answers: [] as (Error | MustFence)[],
     commitFails: 0,
     wakes: [] as number[],
+    /** The broker does not answer. */
+    isCommitStuck: false,
+    closed: 0,
     sessionLost: undefined as Error | undefined,
     committed: [] as (readonly CommittedOffset[])[],
     /** How many rows one reading gives. */
@@ -62,9 +65,12 @@ function laneIn(world: World): Lane {
     } as unknown as LaneSession
     const producer = {
       isDead: () => isDead,
-      close: () => Promise.resolve(),
+      close: () => {
+        world.closed++
+        return Promise.resolve()
+      },
       commit: async (_: unknown, offsets: readonly CommittedOffset[]) => {
-        await Promise.resolve()
+        await (world.isCommitStuck ? new Promise(() => undefined) : Promise.resolve())
         if (world.commitFails-- > 0) {
           isDead = true
           throw new Error('INVALID_PRODUCER_EPOCH')
@@ -297,6 +303,32 @@ describe('a lane that stands still shows where it stood, and how much waits', ()
     await lane.onBatch(waiting(3, 20), control)
     await lane.onBatch(waiting(3, 30), control)
     expect(lane.view()).toMatchObject({ state: 'halted', ...stood, lag: 27 })
+  })
+})
+
+describe('an orderly stop', () => {
+  test('waits for what is going on', async () => {
+    lane.assigned()
+    void lane.onBatch(batch(0, 0), control)
+    while (!world.did.includes('apply 0 to 1')) await Promise.resolve()
+    await lane.stop()
+    expect(done().slice(-2)).toEqual(['commit 1 1/1', 'resolve 1'])
+    expect(world.closed).toBe(1)
+  })
+
+  test('waits two seconds at most for a broker that is away, then closes the connections', async () => {
+    lane.assigned()
+    await settled()
+    world.isCommitStuck = true
+    void lane.onBatch(batch(0, 0), control)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(done()).toEqual(['apply 0 to 1'])
+    let isStopped = false
+    void lane.stop().then(() => (isStopped = true))
+    await vi.advanceTimersByTimeAsync(1_999)
+    expect([isStopped, world.closed]).toEqual([false, 0])
+    await vi.advanceTimersByTimeAsync(1)
+    expect([isStopped, world.closed]).toEqual([true, 1])
   })
 })
 
