@@ -38,12 +38,19 @@ export async function createPlainProducer(
       createPartitioner: explicitPartitioner,
       retry: RETRY,
     })
-    await fresh.connect()
-    return fresh
+    try {
+      await fresh.connect()
+      return fresh
+    } catch (error) {
+      disconnect(fresh)
+      throw error
+    }
   }
   const readCounts = () => readPartitionCounts(session, topics)
 
-  let [counts, producer] = await Promise.all([readCounts(), connect()]).catch(async (error: unknown) => {
+  // One after the other: a caller that tries for ever must not leave a connected producer behind each time.
+  const start = async () => ({ counts: await readCounts(), producer: await connect() })
+  let { counts, producer } = await start().catch(async (error: unknown) => {
     await session.close()
     throw error
   })
@@ -64,8 +71,8 @@ export async function createPlainProducer(
     try {
       producer = await connect()
       failures = 0
-      old.disconnect().catch(() => undefined)
-      if (closed) producer.disconnect().catch(() => undefined)
+      disconnect(old)
+      if (closed) disconnect(producer)
       log.info('Kafka producer replaced after repeated failures')
     } catch (error) {
       log.debug({ error: describeError(error) }, 'Kafka producer not replaced')
@@ -109,6 +116,8 @@ export async function createPlainProducer(
     },
   }
 }
+
+const disconnect = (producer: Producer) => void producer.disconnect().catch(() => undefined)
 
 async function readPartitionCounts(
   session: ReturnType<typeof createAdminSession>,

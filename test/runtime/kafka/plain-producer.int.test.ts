@@ -44,12 +44,22 @@ test('a topic that does not exist is named, with the remedy', async () => {
   )
 })
 
+test('a start that fails leaves no connection behind, as it is tried again for ever', async () => {
+  const wire = await cuttableBroker()
+  for (let tries = 0; tries < 3; tries++)
+    await expect(createPlainProducer(wire.settings, ['no-such-topic'], log)).rejects.toThrow('no topic')
+  expect(wire.connectionsSeen()).toBeGreaterThan(0)
+  await until('no connection is open', () => wire.openConnections() === 0, 5_000)
+})
+
 /** The broker behind a wire that can be cut in silence, as when a machine loses power: no reset, no answer. */
 async function cuttableBroker() {
   const [host, port] = (settings().brokers[0] ?? '').split(':')
   const [own, advertised] = [new Set<Socket>(), { host, port: Number(port) }]
-  let cut = false
+  let [cut, seen, open] = [false, 0, 0]
   const server = createServer((client) => {
+    seen += 1
+    open += 1
     const broker = connect(advertised)
     own.add(client).add(broker)
     for (const socket of [client, broker]) socket.on('error', () => undefined)
@@ -59,7 +69,10 @@ async function cuttableBroker() {
     broker.on('data', (bytes) => {
       if (!cut) client.write(redirect(bytes, advertised.port))
     })
-    client.on('close', () => broker.destroy())
+    client.on('close', () => {
+      open -= 1
+      broker.destroy()
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address() as { port: number }
@@ -82,6 +95,8 @@ async function cuttableBroker() {
     cutConnections: () => {
       for (const socket of own) socket.removeAllListeners('data').resume()
     },
+    connectionsSeen: () => seen,
+    openConnections: () => open,
     setCut: (value: boolean) => (cut = value),
   }
 }
