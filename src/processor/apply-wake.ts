@@ -10,7 +10,7 @@ import type { Reach } from './crash-points.ts'
 import type { ExpiryGate } from './expiry-gate.ts'
 import { fateOf } from './fate.ts'
 import type { LaneSession, Work } from './lane-session.ts'
-import type { Applied, ApplyOptions, MustFence, Position } from './lane-types.ts'
+import type { Applied, ApplyOptions, MustFence, NothingToDo, Position } from './lane-types.ts'
 import { itemOf, resultOf, type Task } from './wake-items.ts'
 import { whyRefused } from './why-refused.ts'
 import { eventRowsOf, writeDecision, writesOf } from './write-decision.ts'
@@ -29,23 +29,25 @@ type Rerun = 'refused' | 'not_the_truth' | 'nothing_left'
  * Step 1 without records: one Postgres transaction for the orders that appeared, the commands and the timers that are
  * due. A task that Postgres refuses is found by halving, and put away: a command fails, a timer or release becomes an
  * anomaly.
- * @returns undefined: nothing to do, and the lane's row is as it should be. Else emit, and call again.
+ * @returns when applied: emit, and call again
  */
 export async function applyWake(
   session: LaneSession,
   position: Position,
   options: WakeOptions,
   reach: Reach,
-): Promise<Applied | MustFence | undefined> {
+): Promise<Applied | MustFence | NothingToDo> {
   await session.freshenPlans(options.clock.elapsedMs())
   const { topic, lane } = position
   const nowMs = options.clock.now().getTime()
   const expiryMs = options.expiryGate.askedMs(nowMs - options.expiryGraceMs, position.next)
   const work = await readWork(session, topic, lane, { heldLimitMs: nowMs, expiryMs })
   await reach('wake_after_work')
+  if (work.lane === undefined) return { kind: 'fence', reason: 'lane_row_missing' }
   const refusal = refusalOf(work.lane, position)
   if (refusal !== undefined) return { kind: 'fence', reason: refusal }
-  const at = { ...position, brakeVersion: work.lane?.brakeVersion ?? position.brakeVersion }
+  const at = { ...position, brakeVersion: work.lane.brakeVersion }
+  const nothing: NothingToDo = { kind: 'nothing', nextSeq: work.lane.nextSeq }
   const isAny = work.items.some(({ kind }) => kind === 'expiry')
   const mayExpire = await options.expiryGate.opens({ isAny, askedMs: expiryMs }, position.next)
   let tasks: readonly Task[] = work.items
@@ -53,7 +55,7 @@ export async function applyWake(
     .map((item) => ({ ...item, guilty: undefined }))
   for (let reruns = 0; tasks.length > 0;) {
     try {
-      return await applyTasks(session, at, tasks, options, reach)
+      return (await applyTasks(session, at, tasks, options, reach)) ?? nothing
     } catch (error) {
       const fate = fateOf(error)
       if (fate.kind !== 'bisect' || session.lost() !== undefined || ++reruns > RERUNS_MAX) throw error
@@ -62,17 +64,17 @@ export async function applyWake(
       tasks = second === undefined ? [{ ...first, guilty: fate.detail }] : tasks.slice(0, Math.ceil(tasks.length / 2))
     }
   }
-  return undefined
+  return nothing
 }
 
-function refusalOf(row: LaneWork['lane'], { next, ledger }: Position): MustFence['reason'] | undefined {
-  if (row === undefined) return 'lane_row_missing'
+function refusalOf(row: NonNullable<LaneWork['lane']>, { next, ledger }: Position): MustFence['reason'] | undefined {
   if (row.isHalted) return 'halted'
   if (row.nextSeq < ledger) return 'counter_behind_ledger'
   if (row.appliedOffset < next) return 'applied_behind_next'
   return undefined
 }
 
+/** @returns undefined: somebody else did them meanwhile */
 async function applyTasks(
   session: LaneSession,
   position: Position,

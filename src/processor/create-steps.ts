@@ -2,7 +2,7 @@ import { DEFAULT_ROUTES } from '../orders/routes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
-import { haltLane, readLane } from '../store/lane-row.ts'
+import { haltLane } from '../store/lane-row.ts'
 import { applyBatch } from './apply-batch.ts'
 import { applyWake } from './apply-wake.ts'
 import type { ProcessorConfig } from './config.ts'
@@ -39,7 +39,6 @@ export function createSteps(
     applyWake: (session, position) =>
       applyWake(session, position, { ...options, expiryGraceMs, expiryGate: gateOf(session, position) }, reach),
     eventsToEmit,
-    readNextSeq: async (session, { topic, lane, ledger }) => (await readLane(session, topic, lane))?.nextSeq ?? ledger,
     haltLane: (session, { topic, lane }, reason, detail) => haltLane(session, topic, lane, { reason, detail }),
   }
 }

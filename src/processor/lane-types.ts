@@ -74,3 +74,10 @@ export interface MustFence {
   readonly kind: 'fence'
   readonly reason: 'counter_behind_ledger' | 'applied_behind_next' | 'halted' | 'lane_row_missing' | 'guard'
 }
+
+/** A wake found nothing that it may do, and the lane's row as it should be. */
+export interface NothingToDo {
+  readonly kind: 'nothing'
+  /** The lane's counter, which shows rows that another incarnation left unemitted. */
+  readonly nextSeq: number
+}

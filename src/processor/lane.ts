@@ -109,15 +109,15 @@ export function createLane(options: LaneOptions) {
     if (own.halt() !== undefined && !isRefreshDue && (await options.isHalted())) return
     const now = await own.current()
     if (now === undefined) return
-    const { steps } = options
+    let nextSeq = now.position.ledger
     for (let round = 0; round < WAKE_ROUNDS_MAX; round++) {
-      const applied = await steps.applyWake(now.session, now.position)
-      if (applied === undefined) break
+      const applied = await options.steps.applyWake(now.session, now.position)
       if (applied.kind === 'fence') throw new GuardRefused(applied.reason)
-      await conclude(now, applied, applied.nextSeq, options)
+      nextSeq = applied.nextSeq
+      if (applied.kind === 'nothing') break
+      await conclude(now, applied, nextSeq, options)
       own.committed()
     }
-    const nextSeq = await steps.readNextSeq(now.session, now.position)
     if (isRefreshDue || nextSeq > now.position.ledger) {
       await conclude(now, undefined, nextSeq, options)
       own.committed()

@@ -1,6 +1,6 @@
 import type { EventRow } from '../store/event-row.ts'
 import type { LaneSession } from './lane-session.ts'
-import type { Applied, LaneRecord, MustFence, Position } from './lane-types.ts'
+import type { Applied, LaneRecord, MustFence, NothingToDo, Position } from './lane-types.ts'
 
 /** The Postgres side of a lane, as the lane sees it. */
 export interface Steps {
@@ -10,16 +10,14 @@ export interface Steps {
     records: readonly LaneRecord[],
     end: number,
   ) => Promise<Applied | MustFence>
-  /** Held releases, commands and due timers; undefined: nothing to do. */
-  readonly applyWake: (session: LaneSession, position: Position) => Promise<Applied | MustFence | undefined>
+  /** Held releases, commands and due timers. */
+  readonly applyWake: (session: LaneSession, position: Position) => Promise<Applied | MustFence | NothingToDo>
   /** All rows with lane_seq >= ledger, in order, complete; `applied` undefined: read them all. */
   readonly eventsToEmit: (
     session: LaneSession,
     position: Position,
     applied: Applied | undefined,
   ) => Promise<readonly EventRow[]>
-  /** The lane's counter, to find rows that another incarnation left. */
-  readonly readNextSeq: (session: LaneSession, position: Position) => Promise<number>
   readonly haltLane: (session: LaneSession, position: Position, reason: string, detail: string) => Promise<void>
 }
 

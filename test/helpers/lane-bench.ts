@@ -19,8 +19,10 @@ const silent = pino({ level: 'silent' })
 /** A lane's incarnation without Kafka: it "emits" by raising the ledger. */
 export interface LaneBench {
   readonly session: LaneSession
+  readonly wakeOptions: WakeOptions
   position: Position
   readonly apply: (records: readonly LaneRecord[], end?: number, reach?: Reach) => Promise<Applied>
+  /** undefined: nothing to do. */
   readonly wake: (more?: Partial<Pick<LogEnd, 'readEnd'>>, reach?: Reach) => Promise<Applied | undefined>
 }
 
@@ -56,8 +58,10 @@ export async function openLane(
   const options = applyOptions(clock)
   let readEndNow: LogEnd['readEnd'] = readNoEnd
   const expiryGate = createExpiryGate({ readEnd: () => readEndNow(), log: silent })
+  const wakeOptions = { ...options, expiryGate }
   const bench: LaneBench = {
     session,
+    wakeOptions,
     position: {
       topic: TOPIC,
       lane,
@@ -74,9 +78,10 @@ export async function openLane(
     },
     wake: async ({ readEnd = readNoEnd } = {}, reachIn = reach) => {
       readEndNow = readEnd
-      const applied = await applyWake(session, bench.position, { ...options, expiryGate }, reachIn)
-      if (applied?.kind === 'fence') throw new MustFenceError(applied.reason)
-      if (applied !== undefined) bench.position = { ...bench.position, brakeVersion: applied.brakeVersion }
+      const applied = await applyWake(session, bench.position, wakeOptions, reachIn)
+      if (applied.kind === 'fence') throw new MustFenceError(applied.reason)
+      if (applied.kind === 'nothing') return undefined
+      bench.position = { ...bench.position, brakeVersion: applied.brakeVersion }
       return applied
     },
   }

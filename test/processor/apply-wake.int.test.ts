@@ -1,5 +1,7 @@
 import type pg from 'pg'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { applyWake } from '../../src/processor/apply-wake.ts'
+import { reachNothing } from '../../src/processor/crash-points.ts'
 import { commandsChannel, lanesChannel } from '../../src/store/notify.ts'
 import { fileCommand, type Filed } from '../../src/store/file-command.ts'
 import { withDatabase } from '../helpers/database.ts'
@@ -179,4 +181,19 @@ test('two owners run one command: it is done once', () =>
     expect(applied.filter((done) => done !== undefined)).toHaveLength(1) // Read again under the lock: nothing is left.
     expect(await eventsOf(pool)).toEqual(['0 m1/A unreserve 1'])
     for (const { session } of owners) await session.close()
+  }))
+
+test('an idle wake is one question, whose answer also tells of events that nobody emitted', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const { session, position, wakeOptions, ...lane } = await openLane(url)
+    while ((await lane.wake()) !== undefined);
+    const zombie = await openLane(url, { appId: 'zombie' })
+    await zombie.apply([aRecord(0, 'A', [aFact('p')])])
+    const query = vi.spyOn(session, 'query')
+    const answer = await applyWake(session, position, wakeOptions, reachNothing)
+    expect(answer).toEqual({ kind: 'nothing', nextSeq: 3 })
+    expect(query).toHaveBeenCalledOnce()
+    await zombie.session.close()
+    await session.close()
   }))

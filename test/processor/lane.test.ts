@@ -120,13 +120,13 @@ function laneIn(world: World): Lane {
       applyWake: (_, position) => {
         world.did.push('wake')
         const count = world.wakes.shift()
-        return Promise.resolve(count === undefined ? undefined : applied(position.next, count))
+        const nothing = { kind: 'nothing', nextSeq: world.nextSeq } as const
+        return Promise.resolve(count === undefined ? nothing : applied(position.next, count))
       },
       eventsToEmit: (_, { ledger }) =>
         Promise.resolve(
           Array.from({ length: Math.min(world.nextSeq - ledger, world.chunk) }, (__, index) => row(ledger + index)),
         ),
-      readNextSeq: () => Promise.resolve(world.nextSeq),
       haltLane: (_, __, reason, detail) => {
         world.halt = { reason, detail }
         return Promise.resolve()
