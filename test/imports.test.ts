@@ -60,6 +60,27 @@ describe('what is allowed passes:', () => {
   })
 })
 
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
+  'dependencies' | 'devDependencies',
+  Record<string, string>
+>
+
+test('package.json asks at run time for what src imports, and for nothing else', () => {
+  const specifiers = [...sourcesOnDisk().values()].flatMap((text) => importsOf(text).map(({ from }) => from))
+  const packages = specifiers.flatMap((from) => /^(?:@[^/]+\/)?[^./][^/:]*(?=\/|$)/.exec(from)?.[0] ?? [])
+  expect([...new Set(packages)].sort()).toEqual(Object.keys(manifest.dependencies).sort())
+})
+
+test('docs/dependencies.md says why each package is there', () => {
+  const docs = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8')
+  const firstCells = [...docs.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell = '']) =>
+    cell.split(/, | with | and | (?=\d)/),
+  )
+  const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })
+  const named = firstCells.filter((cell) => cell !== 'package' && !/^\d/.test(cell))
+  expect(named.sort()).toEqual(packages.filter((name) => !name.startsWith('@types/')).sort())
+})
+
 test('every form of an import line is read', () => {
   const text = `import a from './a.ts'\nimport * as b from "./b.ts"\nexport type { C } from './c.ts'\nimport './d.ts'\nimport {\n  type E,\n} from './e.ts'`
   expect(importsOf(text).map(({ from, typeOnly }) => `${from} ${typeOnly ? 'type' : 'value'}`)).toEqual([
