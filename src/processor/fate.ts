@@ -1,7 +1,7 @@
 import { describeError } from '../runtime/log.ts'
 import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 
-/** What becomes of a batch whose Postgres transaction failed. This file alone decides it. */
+/** What becomes of a batch or wake whose Postgres transaction failed. This file alone decides it. */
 export type Fate =
   /** Trouble around the records: wait, fence anew, run the same records again. */
   | { readonly kind: 'retry'; readonly reason: string }

@@ -21,7 +21,11 @@ export interface OwnershipOptions extends BatchOptions {
   readonly fenceSoon: () => void
 }
 
-/** Who acts on a lane now, how it ends, and what stands in its way. Everything is called under the lane's mutex. */
+/**
+ * Who acts on a lane now, how it ends, and what stands in its way. What fences, drops, halts or retreats is called under
+ * the lane's mutex, except a drop at a stop that no longer waits for it; `joined`, `left`, `place.doubt` and what only reads
+ * (`incarnation`, `position`, `halt`, `waitMs`) are called at any time, and are synchronous.
+ */
 export function createOwnership(options: OwnershipOptions) {
   const { lane, consumer, clock, metrics, log } = options
   const place = createConsumerPlace(lane, consumer)
