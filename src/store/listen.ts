@@ -2,7 +2,6 @@ import pg from 'pg'
 import { describeError, type Log } from '../runtime/log.ts'
 
 export interface Listener {
-  readonly isConnected: () => boolean
   readonly close: () => Promise<void>
 }
 
@@ -26,14 +25,12 @@ export function listen(
 ): Listener {
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
-  let isConnected = false
   let isClosed = false
   let failures = 0
 
   const again = (failed: pg.Client, error: unknown) => {
     if (client !== failed) return // An older connection's last words.
     client = undefined
-    isConnected = false
     clearTimeout(timer)
     failed.end().catch(() => undefined)
     if (isClosed) return
@@ -71,7 +68,6 @@ export function listen(
         () => {
           if (client !== current) return
           failures = 0
-          isConnected = true
           handlers.onConnected()
           probe(current)
         },
@@ -80,10 +76,8 @@ export function listen(
   }
   connect()
   return {
-    isConnected: () => isConnected,
     close: async () => {
       isClosed = true
-      isConnected = false
       clearTimeout(timer)
       await client?.end().catch(() => undefined)
     },

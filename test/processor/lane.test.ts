@@ -147,7 +147,6 @@ let world: World
 let lane: Lane
 const control: BatchControl = {
   resolve: (offset) => world.did.push(`resolve ${offset}`),
-  seek: () => world.did.push('control.seek'),
   pause: () => world.did.push('wait'),
   isCurrent: () => true,
 }

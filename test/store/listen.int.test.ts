@@ -16,7 +16,7 @@ test('notifications come with their transaction, on both channels; a lost connec
       { onNotification: (channel, payload) => heard.push(`${channel} ${payload}`), onConnected: () => connects++ },
       pino({ level: 'silent' }),
     )
-    await until('it listens', () => listener.isConnected())
+    await until('it listens', () => connects === 1)
     await transaction(pool, async (tx) => {
       await notifyLanes(tx, 'app-1', [3, 3, 7])
       await notifyLanes(tx, 'another', [9])
@@ -36,6 +36,5 @@ test('notifications come with their transaction, on both channels; a lost connec
     await notifyLanes(pool, 'app-1', [5])
     await until('it hears again', () => heard.includes('app-1_lanes 5'))
     await listener.close()
-    expect(listener.isConnected()).toBe(false)
     expect(connects).toBe(2)
   }))

@@ -9,12 +9,3 @@ export function kafkaErrorType(error: unknown): string | undefined {
   }
   return undefined
 }
-
-/**
- * True when a newer producer with the same transactional id exists. Kafka answers the old protocol that kafkajs speaks
- * with INVALID_PRODUCER_EPOCH and never with PRODUCER_FENCED.
- */
-export function isFenced(error: unknown): boolean {
-  const type = kafkaErrorType(error)
-  return type === 'INVALID_PRODUCER_EPOCH' || type === 'INVALID_PRODUCER_ID_MAPPING'
-}

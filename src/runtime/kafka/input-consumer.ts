@@ -74,7 +74,6 @@ export function createInputConsumer(
           resolvedTo = endOffset
           if (assigned.has(partition)) payload.resolveOffset(String(endOffset - 1))
         },
-        seek: (offset) => seek(partition, offset),
         pause: (ms) => pauses.pauseFor(partition, ms),
         isCurrent,
       })

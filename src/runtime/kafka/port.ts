@@ -36,8 +36,8 @@ export interface LaneProducer {
    * One Kafka transaction: the messages, one partition per produce call (≤ 700 KB each), one call after another, each
    * acknowledgement checked; then the offsets in the order given; then commit. Give at least one offset: a transaction
    * of nothing sends nothing and so proves nothing. Takes 30 s at most.
-   * @throws anything: the outcome is unknown and this object is dead (`isFenced` in `error-type.ts` says whether a newer
-   * producer is the reason). A dead one throws DeadProducer at once.
+   * @throws anything: the outcome is unknown and this object is dead; INVALID_PRODUCER_EPOCH where a newer one is the
+   *   reason. A dead one throws DeadProducer at once.
    * @param onStep tells of each entry that was acknowledged: the tests of crashes stop there
    */
   readonly commit: (
@@ -103,7 +103,6 @@ export interface InputBatch {
 export interface BatchControl {
   /** All up to here, exclusively, is done. */
   readonly resolve: (endOffset: number) => void
-  readonly seek: (offset: number) => void
   /** Stops fetching this partition for a while without blocking heartbeats or other partitions. */
   readonly pause: (ms: number) => void
   /** False once the partition is no longer ours or the consumer stops: finish the current step and return. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isFenced, kafkaErrorType } from '../../../src/runtime/kafka/error-type.ts'
+import { kafkaErrorType } from '../../../src/runtime/kafka/error-type.ts'
 
 const typed = (type: string) => Object.assign(new Error(type), { type })
 
@@ -14,10 +14,4 @@ test('a chain of causes that never ends does', () => {
   const error = new Error('loop')
   error.cause = error
   expect(kafkaErrorType(error)).toBeUndefined()
-})
-
-test('fenced is the old epoch or the expired id', () => {
-  expect(isFenced(typed('INVALID_PRODUCER_EPOCH'))).toBe(true)
-  expect(isFenced(new Error('retries', { cause: typed('INVALID_PRODUCER_ID_MAPPING') }))).toBe(true)
-  expect(isFenced(typed('CONCURRENT_TRANSACTIONS'))).toBe(false)
 })

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { javaDeleteBefore, javaWrite } from '../../../dev/parts/java-topics.ts'
 import { createInputConsumer, type InputConsumerOptions } from '../../../src/runtime/kafka/input-consumer.ts'
 import { Kafka, logLevel } from '../../../src/runtime/kafka/kafkajs.ts'
-import type { BatchControl, InputBatch } from '../../../src/runtime/kafka/port.ts'
+import type { BatchControl, InputBatch, InputConsumer } from '../../../src/runtime/kafka/port.ts'
 import { stackEnv } from '../../helpers/stack.ts'
 import { until } from '../../helpers/until.ts'
 import { freshName, freshTopic, log, settings, testFence, testProducer, values } from './support.ts'
@@ -78,11 +78,16 @@ test('seeks back and forth', async () => {
   const topic = await freshTopic()
   await (await testProducer(topic)).send({ topic, partition: 0, messages: values('a', 'b', 'c', 'd') }, 5_000)
   const targets = [3, 1]
-  const self = await member({ group: group(), topic, partitions: 1 }, (batch, control) => {
-    const target = targets.shift()
-    if (target === undefined) control.resolve(batch.endOffset)
-    else control.seek(target)
-  })
+  let consumer: InputConsumer | undefined
+  const self = await member(
+    { group: group(), topic, partitions: 1 },
+    (batch, control) => {
+      const target = targets.shift()
+      if (target === undefined) control.resolve(batch.endOffset)
+      else consumer?.seek(0, target)
+    },
+    (joined) => (consumer = joined.consumer),
+  )
   await until('three batches', () => self.batches.length === 3)
   expect(self.batches.map(({ fetchedOffset, values: texts }) => [fetchedOffset, texts.join('')])).toEqual([
     [0, 'abcd'],
