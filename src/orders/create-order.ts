@@ -12,20 +12,14 @@ export type ExistingOrder =
     }
 
 export type CreateDecision =
-  /** To write as `pending`, with its expiry timer; `wake`: the stub may have held facts, so its lane gets a wake item. */
-  | { readonly kind: 'create'; readonly bodyHash: Buffer; readonly wake: boolean }
+  /** To write as `pending`, with its expiry timer; the stub may have held facts, so its lane gets a wake item. */
+  | { readonly kind: 'create' }
   /** The same body: nothing to write, the same answer. */
   | { readonly kind: 'same' }
   /** Another body: a 409 that names the first field that differs. */
   | { readonly kind: 'differs'; readonly field: BodyField }
-  /** Finished and archived long ago: a 409. */
-  | { readonly kind: 'archived' }
 
-export const becomePending = (_existing: ExistingOrder, body: OrderBody): CreateDecision => ({
-  kind: 'create',
-  bodyHash: bodyHash(body),
-  wake: true,
-})
+export const becomePending = (): CreateDecision => ({ kind: 'create' })
 
 export function compareBodies(existing: ExistingOrder, body: OrderBody): CreateDecision {
   if (existing.status === 'awaited') throw new Error('An awaited order has no body to compare with.')

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadMerchants } from '../../src/providers/merchants.ts'
 import { BadConfiguration } from '../../src/runtime/config.ts'
 import { createKeys, loadKeys, type SenderKeys } from '../../src/simulator/keys.ts'
-import { presign, httpBytes } from '../../src/simulator/presign.ts'
 import type { Defect } from '../../src/simulator/plan.ts'
 import { isSuccess, signPayment, type Payment } from '../../src/simulator/sign-payment.ts'
 import { signShipmentReport } from '../../src/simulator/sign-report.ts'
@@ -101,18 +100,6 @@ test.for<['wechatpay' | 'alipay', Defect, string]>([
   expect(verify(provider, 'shop', signPayment(payment(provider), keys, defect, NOW))).toMatchObject({
     rejection: { kind },
   })
-})
-
-test('load is signed ahead, and is a whole request on the wire', () => {
-  const [keys] = made
-  if (keys === undefined) throw new Error('no keys')
-  const requests = presign([payment('wechatpay'), payment('alipay')], keys, NOW)
-  expect(requests.map(({ path }) => path)).toEqual(['/callbacks/wechatpay/shop', '/callbacks/alipay/shop'])
-  const [first] = requests
-  const [head = '', body = ''] = first ? httpBytes(first, 'localhost').toString('latin1').split('\r\n\r\n') : []
-  expect(head.split('\r\n').slice(0, 2)).toEqual(['POST /callbacks/wechatpay/shop HTTP/1.1', 'host: localhost'])
-  expect(head).toContain(`content-length: ${first?.rawBody.length}`)
-  expect(Buffer.from(body, 'latin1')).toEqual(first?.rawBody)
 })
 
 test('only the exact answer is success', () => {
