@@ -1,6 +1,6 @@
 import { KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
-import { topicProblems } from '../schemas/check-topics.ts'
-import { INPUT_TOPIC, TOPICS } from '../schemas/topics.ts'
+import { sayProblem, sortProblems, topicNames } from '../schemas/check-topics.ts'
+import { INPUT_TOPIC } from '../schemas/topics.ts'
 import type { Check } from './config-check.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -42,12 +42,12 @@ async function checkTopics(env: NodeJS.ProcessEnv, withTopology: boolean): Promi
     : undefined
   const admin = createTopicAdmin(settings, cliLog(env))
   try {
-    const found = await admin.describeTopics(TOPICS.map((topic) => topicPrefix + topic))
+    const found = await admin.describeTopics(topicNames(topicPrefix))
     const partitions = recorded === undefined ? {} : { partitions: recorded }
-    const problems = topicProblems(found, { topicPrefix, allowSingleReplica, ...partitions })
+    const { wrong, missing } = sortProblems(found, { topicPrefix, allowSingleReplica, ...partitions })
+    const problems = [...wrong, ...missing]
     if (problems.length === 0) return OK
-    const lines = problems.map(({ topic, problem, remedy }) => `${topic} ${problem}: ${remedy}`)
-    return { result: 'problem', detail: lines.join('\n') }
+    return { result: 'problem', detail: problems.map(sayProblem).join('\n') }
   } finally {
     await admin.close()
   }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { topicProblems } from '../schemas/check-topics.ts'
+import { sortProblems } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC, RETENTION_MS, TOPICS } from '../schemas/topics.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
@@ -48,9 +48,8 @@ async function createTopics({ env, dryRun }: CliContext, options: Options): Prom
     const before = await admin.describeTopics(names)
     if (!dryRun) await admin.ensureTopics(specs)
     const found = dryRun ? before : await admin.describeTopics(names)
-    const problems = topicProblems(found, { topicPrefix, allowSingleReplica, partitions: options.partitions }).filter(
-      ({ topic }) => !dryRun || before.has(topic),
-    )
+    const { wrong, missing } = sortProblems(found, { topicPrefix, allowSingleReplica, partitions: options.partitions })
+    const problems = dryRun ? [...wrong] : [...wrong, ...missing]
     if (problems.length === 0 && !dryRun) problems.push(...(await record(env, topicPrefix, options.partitions)))
     const done = dryRun ? 'would be created' : 'created'
     const rows = names.map((topic) => [

@@ -1,7 +1,8 @@
 import { BadConfiguration } from '../runtime/config.ts'
 import type { TopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import { describeError, type Log } from '../runtime/log.ts'
-import { checkTopology, type TopologyOptions } from './check-topology.ts'
+import type { TopicOptions } from '../schemas/check-topics.ts'
+import { checkTopology } from './check-topology.ts'
 
 export interface TopologyWatch {
   /** Looks now, unless a look is under way. */
@@ -12,7 +13,7 @@ export interface TopologyWatch {
 /** Checks the topics again every minute, as somebody may change them; what only a person can put right is fatal. */
 export function watchTopology(
   admin: Pick<TopicAdmin, 'describeTopics'>,
-  options: Required<TopologyOptions>,
+  options: Required<TopicOptions>,
   { onFatal, log, intervalMs = 60_000 }: { onFatal: (error: Error) => void; log: Log; intervalMs?: number },
 ): TopologyWatch {
   let looking = false

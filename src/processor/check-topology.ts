@@ -1,7 +1,7 @@
 import type { TopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import type { Queryable } from '../runtime/postgres.ts'
-import { topicProblems } from '../schemas/check-topics.ts'
-import { INPUT_TOPIC, TOPICS } from '../schemas/topics.ts'
+import { sayProblem, sortProblems, topicNames, type TopicProblem } from '../schemas/check-topics.ts'
+import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { recordTopology } from '../store/topology.ts'
 
 /** Topics are not as the lanes need them: the process ends, and the message says what to do. */
@@ -25,21 +25,21 @@ export interface CheckOptions {
  * @returns the input topic's partition count
  * @throws WrongTopology, MissingTopics, or whatever Kafka and Postgres throw while they are away
  */
-export async function checkTopology(admin: TopicAdmin, db: Queryable, options: CheckOptions): Promise<number> {
-  const found = await admin.describeTopics(TOPICS.map((topic) => options.topicPrefix + topic))
-  const missing = TOPICS.map((topic) => options.topicPrefix + topic).filter((topic) => !found.has(topic))
-  const name = options.topicPrefix + INPUT_TOPIC
-  const input = found.get(name)
-  if (input === undefined || missing.length > 0)
-    throw new MissingTopics(`${missing.join(', ')}: not there; run paidonce topics create`)
-  assertSound(topicProblems(found, options))
-  const partitions = await recordTopology(db, name, input.partitions)
-  assertSound(topicProblems(found, { ...options, partitions }))
+export async function checkTopology(
+  admin: Pick<TopicAdmin, 'describeTopics'>,
+  db: Queryable,
+  options: CheckOptions,
+): Promise<number> {
+  const found = await admin.describeTopics(topicNames(options.topicPrefix))
+  const { missing, wrong, partitions: ofInput } = sortProblems(found, options)
+  // First, as waiting for what is missing does not mend it.
+  assertNone(wrong)
+  if (missing.length > 0 || ofInput === undefined) throw new MissingTopics(missing.map(sayProblem).join('\n'))
+  const partitions = await recordTopology(db, options.topicPrefix + INPUT_TOPIC, ofInput)
+  assertNone(sortProblems(found, { ...options, partitions }).wrong)
   return partitions
 }
 
-function assertSound(problems: ReturnType<typeof topicProblems>): void {
-  if (problems.length === 0) return
-  const lines = problems.map(({ topic, problem, remedy }) => `${topic} ${problem}: ${remedy}`)
-  throw new WrongTopology(lines.join('\n'))
+function assertNone(wrong: readonly TopicProblem[]): void {
+  if (wrong.length > 0) throw new WrongTopology(wrong.map(sayProblem).join('\n'))
 }

@@ -16,26 +16,49 @@ export interface TopicProblem {
   readonly remedy: string
 }
 
+export interface TopicOptions {
+  readonly topicPrefix: string
+  readonly allowSingleReplica: boolean
+  /** What the `topology` row says; without it every topic is compared with the input topic. */
+  readonly partitions?: number
+}
+
+export interface SortedProblems {
+  /** What somebody may be creating just now: worth waiting for, but not while something is wrong. */
+  readonly missing: readonly TopicProblem[]
+  /** What would break the promise and only a person can put right. */
+  readonly wrong: readonly TopicProblem[]
+  /** The input's; undefined: it is missing. */
+  readonly partitions: number | undefined
+}
+
+/** The topics that an installation needs, by full name. */
+export const topicNames = (topicPrefix: string): string[] => TOPICS.map((name) => topicPrefix + name)
+
+export const sayProblem = ({ topic, problem, remedy }: TopicProblem) => `${topic} ${problem}: ${remedy}`
+
 /**
- * Everything about the topics that would break the promise, at once; an empty list is what a process may start with.
+ * All problems of the topics at once. A process may start when both lists are empty.
  * @param found by full name; a topic that does not exist is absent
- * @param options.partitions what the `topology` row says; without it every topic is compared with the input topic
  */
-export function topicProblems(
-  found: ReadonlyMap<string, FoundTopic>,
-  options: { readonly topicPrefix: string; readonly allowSingleReplica: boolean; readonly partitions?: number },
-): TopicProblem[] {
+export function sortProblems(found: ReadonlyMap<string, FoundTopic>, options: TopicOptions): SortedProblems {
+  const missing = topicNames(options.topicPrefix).filter((topic) => !found.has(topic))
+  return {
+    missing: missing.map((topic) => ({ topic, problem: 'does not exist', remedy: 'run paidonce topics create' })),
+    wrong: wrongOf(found, options),
+    partitions: found.get(options.topicPrefix + INPUT_TOPIC)?.partitions,
+  }
+}
+
+function wrongOf(found: ReadonlyMap<string, FoundTopic>, options: TopicOptions): TopicProblem[] {
   const { topicPrefix, allowSingleReplica } = options
   const partitions = options.partitions ?? found.get(topicPrefix + INPUT_TOPIC)?.partitions
   return TOPICS.flatMap((name) => {
     const topic = topicPrefix + name
     const description = found.get(topic)
+    if (description === undefined) return []
     const problems: TopicProblem[] = []
     const problem = (problem: string, remedy: string) => problems.push({ topic, problem, remedy })
-    if (description === undefined) {
-      problem('does not exist', 'paidonce topics create')
-      return problems
-    }
     // A lane's events go to its own index: an order's lane must be the same number everywhere, for ever.
     if (partitions !== undefined && description.partitions !== partitions)
       problem(
