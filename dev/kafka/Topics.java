@@ -91,21 +91,23 @@ public class Topics {
     settings.put("enable.auto.commit", "false");
     settings.put("fetch.max.wait.ms", "50");
     var bytes = new ByteArrayDeserializer();
+    var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8), 1 << 16));
     try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
       List<TopicPartition> partitions = new ArrayList<>();
       for (String topic : topics)
         for (PartitionInfo info : consumer.partitionsFor(topic)) partitions.add(new TopicPartition(topic, info.partition()));
       consumer.assign(partitions);
       consumer.seekToBeginning(partitions);
-      System.out.println("{\"ready\":true}");
+      out.println("{\"ready\":true}");
+      out.flush();
       while (System.in.available() == 0) {
         var records = consumer.poll(Duration.ofMillis(100));
         long seenMs = System.currentTimeMillis();
         var text = new StringBuilder();
         for (ConsumerRecord<byte[], byte[]> record : records)
           text.append(((ObjectNode) JSON.readTree(line(record))).put("seenMs", seenMs)).append('\n');
-        System.out.print(text);
-        System.out.flush();
+        out.print(text);
+        out.flush();
       }
     }
   }

@@ -93,11 +93,15 @@ async function javaTopics(args: readonly string[], input: string, hear: (line: s
   await ended
 }
 
+/** Where the locale is not UTF-8, as in a container or a cron job, javac before 18 would take the source for ASCII. */
+export async function compileTopics(dir: string): Promise<void> {
+  const { java, classpath } = await kafkaProgram()
+  await mustRun(join(dirname(java), 'javac'), ['-encoding', 'UTF-8', '-d', dir, '-cp', classpath, SOURCE])
+}
+
 async function startTopics(args: readonly string[], hear: (line: string) => void) {
   const { java, classpath } = await kafkaProgram()
-  const classes = await once(`topics-${hashOf([SOURCE])}`, async (dir) => {
-    await mustRun(join(dirname(java), 'javac'), ['-d', dir, '-cp', classpath, SOURCE])
-  })
+  const classes = await once(`topics-${hashOf([SOURCE])}`, compileTopics)
   const flags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC', `-Dlog4j2.configurationFile=${LOG4J}`]
   const child = spawn(
     java,

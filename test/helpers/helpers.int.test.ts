@@ -1,8 +1,16 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { compileTopics, javaFollow, type JavaRecord } from '../../dev/parts/java-topics.ts'
 import { createDatabase } from './database.ts'
 import { javaConsume, javaProduce } from './java-consumer.ts'
+import { stackEnv } from './stack.ts'
 import { createTopics } from './topics.ts'
+import { until } from './until.ts'
 import { INPUT_TOPIC, SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
+
+afterEach(() => void vi.unstubAllEnvs())
 
 test('databases are migrated, empty and apart', async () => {
   const [one, two] = await Promise.all([createDatabase(), createDatabase()])
@@ -30,6 +38,25 @@ test("records written by Kafka's Java producer come back from its consumer byte 
       expect.objectContaining({ topic, partition: 1, offset: 1, key: null, value: null, headers: {} }),
     ])
   } finally {
+    await topics.drop()
+  }
+})
+
+test('where the locale is not UTF-8, the reader compiles and its words are whole', async () => {
+  vi.stubEnv('LC_ALL', 'C')
+  const dir = mkdtempSync(join(tmpdir(), 'paidonce-topics-'))
+  const topics = await createTopics({ partitions: 1 })
+  const heard: JavaRecord[] = []
+  try {
+    await compileTopics(dir)
+    const topic = topics.name(SHIPMENT_TOPIC)
+    await javaProduce([{ topic, partition: 0, key: '订单1', value: null, headers: { ce_type: '付款' } }])
+    const follower = await javaFollow(stackEnv().KAFKA_BROKERS, [topic], (record) => heard.push(record))
+    await until('the record is heard', () => heard.length === 1)
+    await follower.stop()
+    expect(heard).toMatchObject([{ key: '订单1', headers: { ce_type: '付款' } }])
+  } finally {
+    rmSync(dir, { recursive: true })
     await topics.drop()
   }
 })
