@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createKeys } from '../src/simulator/keys.ts'
 import { cli, prepare, startService, type Service } from './demo/system.ts'
+import { untilStopped } from './demo/until-stopped.ts'
 import { MissingPrograms } from './parts/prerequisites.ts'
 import * as processes from './parts/process.ts'
 import { say, step } from './parts/progress.ts'
@@ -14,7 +15,9 @@ const PARTITIONS = 12
 const dir = join(LOCAL_DIR, 'start')
 
 async function main(): Promise<void> {
+  // Until all is up, Ctrl-C ends at once what was launched; later everything is stopped in order.
   processes.dieTogether({ signals: false })
+  const starting = processes.dieTogether()
   const present = givenStack(process.env) ?? runningStack()
   if (present === undefined)
     say('starting a local stack: Kafka, Postgres and a schema registry (the first time: about 2 minutes)')
@@ -48,14 +51,14 @@ async function main(): Promise<void> {
   )
   const [gateway, processor, api] = services
   say(help(gateway, processor, api, token))
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', () => resolve())
-    process.once('SIGTERM', () => resolve())
-  })
-  await step('stopping', 'about 5 s', async () => {
-    await Promise.all(services.map((service) => service.stop()))
-    await own?.stop()
-  })
+  const stopped = untilStopped(services)
+  starting.release()
+  await stopped.finally(() =>
+    step('stopping', 'about 5 s', async () => {
+      await Promise.all(services.map((service) => service.stop()))
+      await own?.stop()
+    }),
+  )
 }
 
 const help = (gateway: Service, processor: Service, api: Service, token: string) => `
