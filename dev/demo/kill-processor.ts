@@ -28,9 +28,9 @@ export async function killAtTheWorstMoment(processor: Service, lanes: LaneWatch)
   }
   for (const { lane, lag, nextSeq, ledger } of stuck)
     say(`  lane ${lane}: ${lag} records unread, next_seq ${nextSeq} > ledger ${ledger}: in Postgres, not yet in Kafka`)
-  if (stuck.length > 0) {
-    processes.signal(processor.id, 'SIGKILL')
-    say(`  SIGKILL to ${processor.name} (pid ${processor.id.pid})`)
-  }
+  if (stuck.length === 0) say(`  the moment did not come within ${WAIT_MS_MAX / 1_000} s`)
+  // Also then: held where it is, it would keep the group from giving its lanes to others.
+  processes.signal(processor.id, 'SIGKILL')
+  say(`  SIGKILL to ${processor.name} (pid ${processor.id.pid})`)
   return stuck
 }

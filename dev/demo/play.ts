@@ -2,7 +2,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import cliProgress from 'cli-progress'
 import pg from 'pg'
-import { FULFILLMENT_TOPICS, SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
+import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import { FULFILLMENT_TOPICS, inputGroup, ledgerGroup, SHIPMENT_TOPIC, TOPICS } from '../../src/schemas/topics.ts'
 import { expectedOf, type Expected } from '../../src/simulator/expected.ts'
 import { createKeys } from '../../src/simulator/keys.ts'
 import { readLog } from '../../src/simulator/log.ts'
@@ -12,7 +14,7 @@ import type { Tally } from '../../src/simulator/tally.ts'
 import { javaRead } from '../parts/java-topics.ts'
 import { say, step } from '../parts/progress.ts'
 import type { StackEnv } from '../parts/state.ts'
-import { followEvents } from './follow-events.ts'
+import { followEvents, type Follower } from './follow-events.ts'
 import { killAtTheWorstMoment } from './kill-processor.ts'
 import { watchLanes, type LaneState, type LaneWatch } from './lanes.ts'
 import { cli, metric, metricBy, prepare, startService, type Service } from './system.ts'
@@ -64,6 +66,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   }
   const start = (name: string, main: string) => startService({ name, main, env, logDir: join(dir, 'logs') })
   const services: Service[] = []
+  let follower: Follower | undefined
   const lanes = await watchLanes({ brokers: stack.KAFKA_BROKERS, databaseUrl, appId: runId, topicPrefix })
   try {
     const keys = await createKeys(directories, MERCHANTS, new Date())
@@ -86,7 +89,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     )
     services.push(gateway1, gateway2, victim, survivor, api)
     const topics = FULFILLMENT_TOPICS.map((topic) => topicPrefix + topic)
-    const follower = await followEvents(stack.KAFKA_BROKERS, topics, topicPrefix)
+    follower = await followEvents(stack.KAFKA_BROKERS, topics, topicPrefix)
 
     const logFile = join(dir, 'simulation.jsonl')
     const total = options.orders * options.deliveries
@@ -138,8 +141,27 @@ export async function play(options: PlayOptions): Promise<Played> {
       eventsMs: follower.latenciesMs,
     }
   } finally {
+    await follower?.stop()
     await lanes.close()
     await Promise.all(services.map((service) => service.stop()))
+    await dropAll(stack, runId, topicPrefix)
+  }
+}
+
+/** A stack that others use too is left as it was found. */
+async function dropAll(stack: StackEnv, runId: string, topicPrefix: string): Promise<void> {
+  const admin = createTopicAdmin({ brokers: stack.KAFKA_BROKERS.split(','), ssl: false }, createLog('demo', 'silent'))
+  const client = new pg.Client({ connectionString: stack.DATABASE_URL })
+  try {
+    await admin.deleteTopics(TOPICS.map((topic) => topicPrefix + topic))
+    await admin.deleteGroups([inputGroup(runId), ledgerGroup(runId)])
+    await client.connect()
+    await client.query(`drop database if exists ${runId} with (force)`)
+  } catch (error) {
+    say(`  topics and database of ${runId} stay: ${String(error)}`)
+  } finally {
+    await admin.close()
+    await client.end()
   }
 }
 

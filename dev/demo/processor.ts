@@ -1,7 +1,6 @@
-// The product's processor, but for one thing: after SIGUSR2 each lane stops for ever once Postgres has committed and Kafka
-// has not, which is where the demo wants to kill it. With DEMO_MUTANT=own_rows it emits only what it inserted itself.
+// The product's processor, but for one thing: after SIGUSR2 a lane stops for ever once Postgres has committed its events and
+// Kafka has not, which is where the demo wants to kill it. With DEMO_MUTANT=own_rows it emits only what it inserted itself.
 import { readProcessorConfig } from '../../src/processor/config.ts'
-import type { Reach } from '../../src/processor/crash-points.ts'
 import { startProcessor } from '../../src/processor/start.ts'
 import type { Steps } from '../../src/processor/steps.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -10,7 +9,15 @@ import { runProcess } from '../../src/runtime/lifecycle.ts'
 const holding = Promise.withResolvers<never>()
 let armed = false
 process.on('SIGUSR2', () => (armed = true))
-const reach: Reach = (point) => (armed && point === 'batch_after_commit' ? holding.promise : undefined)
+
+/** The step between the two commits. A batch of nothing but duplicates passes: it leaves no event to be found. */
+const holdWithEvents = (steps: Steps): Steps => ({
+  ...steps,
+  eventsToEmit: async (session, position, applied) => {
+    const rows = await steps.eventsToEmit(session, position, applied)
+    return armed && rows.length > 0 ? holding.promise : rows
+  },
+})
 
 /** A plausible and wrong emission rule: what a dead owner left is never emitted. */
 const onlyOwnRows = (steps: Steps): Steps => ({
@@ -25,6 +32,7 @@ const onlyOwnRows = (steps: Steps): Steps => ({
 await runProcess(async () => {
   const config = readProcessorConfig(process.env)
   const log = createLog('processor', config.LOG_LEVEL)
-  const mutant = process.env['DEMO_MUTANT'] === 'own_rows' ? { changeSteps: onlyOwnRows } : {}
-  return { running: await startProcessor(config, { log, reach, ...mutant }), log }
+  const changeSteps = (steps: Steps) =>
+    holdWithEvents(process.env['DEMO_MUTANT'] === 'own_rows' ? onlyOwnRows(steps) : steps)
+  return { running: await startProcessor(config, { log, changeSteps }), log }
 })

@@ -53,8 +53,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   for (;;) {
     const probe = await fetch(`${service.metricsUrl}/readyz`).catch(() => undefined)
     if (probe?.ok === true) return service
-    if (!processes.isAlive(id) || performance.now() > deadline)
+    if (!processes.isAlive(id) || performance.now() > deadline) {
+      await service.stop()
       throw new Error(`${name} is not ready: ${(await probe?.text()) ?? ''}\n${tail(logFile)}`)
+    }
     await sleep(50)
   }
 }
