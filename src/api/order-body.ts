@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ORDER_FIELD_BYTES_MAX } from '../orders/limits.ts'
+import { AMOUNT_MINOR_MAX, ORDER_FIELD_BYTES_MAX } from '../orders/limits.ts'
 import type { OrderBody } from '../orders/order-body.ts'
 import type { Refusal } from './refusal.ts'
 import type { RawText } from './strict-json.ts'
@@ -35,7 +35,10 @@ const payload = z
 const Body = z.strictObject({
   merchant,
   out_trade_no: outTradeNo,
-  amount_minor: z.int('must be an integer in minor units (19.99 CNY is 1999)').min(1, 'must be at least 1'),
+  amount_minor: z
+    .int('must be an integer in minor units (19.99 CNY is 1999)')
+    .min(1, 'must be at least 1')
+    .max(AMOUNT_MINOR_MAX, `must be at most ${AMOUNT_MINOR_MAX}`),
   currency: z
     .string()
     .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code in upper case (yuan is CNY, not RMB)'),

@@ -33,7 +33,7 @@ export interface Fact {
   readonly providerRef: string
   /** The transaction that a refund or dispute acts on, prefixed alike; null for every other kind. */
   readonly paymentRef: string | null
-  /** Integer in minor units, 0 to 2^53-1; 0 where the kind is `none` and the fact is no payment. */
+  /** Integer in minor units, 0 to `AMOUNT_MINOR_MAX`; 0 where the kind is `none` and the fact is no payment. */
   readonly amountMinor: number
   /** ISO 4217, upper case; empty where the fact has no amount. */
   readonly currency: string

@@ -1,4 +1,4 @@
-import { ORDER_FIELD_BYTES_MAX, TIME_MS_MAX } from '../orders/limits.ts'
+import { AMOUNT_MINOR_MAX, ORDER_FIELD_BYTES_MAX, TIME_MS_MAX } from '../orders/limits.ts'
 
 /** An identity (a provider's reference, a kind of message) is stored, indexed and hashed: 256 bytes bound all three. */
 export const IDENTITY_BYTES_MAX = 256
@@ -30,9 +30,13 @@ export const isTimeMs = (ms: number): boolean => ms >= 0 && ms <= TIME_MS_MAX
 /** The value if it may be stored as an identity, else an empty string: for what serves tracing only. */
 export const traceable = (value: unknown): string => (isIdentity(value) ? value : '')
 
-/** An amount in minor units: a non-negative integer that a double holds exactly. */
+/** An amount in minor units: a non-negative integer that Kafka can carry. */
 export const isMinorAmount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0 && !Object.is(value, -0)
+  typeof value === 'number' &&
+  Number.isInteger(value) &&
+  value >= 0 &&
+  value <= AMOUNT_MINOR_MAX &&
+  !Object.is(value, -0)
 
 /** ISO 4217. */
 export const isCurrency = (value: unknown): value is string => typeof value === 'string' && /^[A-Z]{3}$/.test(value)

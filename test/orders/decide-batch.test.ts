@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { decideBatch } from '../../src/orders/decide-batch.ts'
 import type { Item, OrderView } from '../../src/orders/decision.ts'
+import { AMOUNT_MINOR_MAX } from '../../src/orders/limits.ts'
 import { DEFAULT_ROUTES } from '../../src/orders/routes.ts'
 import { aPayment, aRefund, decide, fact, OPTIONS, orderIn } from './build.ts'
 
@@ -52,13 +53,13 @@ test('a fact that two anomalies come from tells of both under two ids', () => {
 })
 
 test('amounts whose sum passes 2^53 are added exactly', () => {
-  const paidMinor = Number.MAX_SAFE_INTEGER
+  const paidMinor = AMOUNT_MINOR_MAX
   const view = orderIn('pending', { amountMinor: paidMinor })
   const part = (n: number, minor: number) => fact(aRefund('p', minor, { providerRef: `r${n}` }))
   const paid = fact(aPayment('p', { amountMinor: paidMinor }))
   const almost = decide(view, paid, part(1, paidMinor - 1))
   expect(almost.orders).toMatchObject([{ status: 'paid' }])
-  const over = decide(view, paid, part(1, paidMinor), part(2, 1))
+  const over = decide(view, paid, part(1, paidMinor), part(2, 2))
   expect(over.openedAnomalies.map(({ facts }) => JSON.parse(facts) as object)).toMatchObject([
     { refundedMinor: '9007199254740992' },
   ])
