@@ -14,7 +14,7 @@ export interface Target {
   readonly provider: string
   readonly merchant: string
   readonly source: Source
-  readonly bound: Provider
+  readonly bound: Pick<Provider, 'signedHeaders' | 'verify'>
 }
 
 export type Received =

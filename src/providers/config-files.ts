@@ -14,6 +14,21 @@ export interface ConfigFiles {
   readonly certificate: z.ZodType<X509Certificate>
 }
 
+/** A key or secret with its end: after `validToMs` it verifies nothing any more. */
+export interface Dated<T> {
+  readonly value: T
+  readonly validToMs: number
+}
+
+/** A file's shape that may also be written `{ "file": …, "validUntil": "2026-12-31T00:00:00+08:00" }`. */
+export const dated = <T>(file: z.ZodType<T>): z.ZodType<Dated<T>> =>
+  z.union([
+    file.transform((value): Dated<T> => ({ value, validToMs: Infinity })),
+    z
+      .strictObject({ file, validUntil: z.iso.datetime({ offset: true }) })
+      .transform(({ file: value, validUntil }): Dated<T> => ({ value, validToMs: Date.parse(validUntil) })),
+  ])
+
 const RSA_BITS_MIN = 2_048
 
 export function configFiles(directory: string): ConfigFiles {

@@ -15,9 +15,17 @@ export interface VerifiedMessage {
   readonly messageType: string
   /** For tracing only; empty where the provider gave none that can be stored. At most 256 bytes. */
   readonly messageId: string
-  /** Empty: a kind that is not mapped; it is kept and answered with success. */
+  /** Empty: `instead` says why, or else the kind is not mapped; it is kept and answered with success. */
   readonly facts: readonly Fact[]
+  readonly instead?: WithoutFacts
 }
+
+/** Why a message that we understand states no fact. */
+export type WithoutFacts =
+  /** It changes nothing, as Alipay's `WAIT_BUYER_PAY` does not. */
+  | { readonly kind: 'no_effect' }
+  /** Not proven (an unsigned refund notice): only a reason to ask the provider about `ref`, which names a refund. */
+  | { readonly kind: 'hint'; readonly ref: string }
 
 /** Every way to be refused. `detail` is for the log and never holds a secret or the body. */
 export type Rejection =
@@ -53,6 +61,31 @@ export interface Provider {
   /** Names of the headers that re-verification needs, lower-case. */
   readonly signedHeaders: readonly string[]
   readonly verify: (request: CallbackRequest, now: Date) => Verdict
+  /** What `paidonce callback explain` looks at; never used on the way of a callback. */
+  readonly inspect: Inspection
+  /** Only where the provider sends the buyer's browser back with a signed query: it proves who wrote it, and no payment. */
+  readonly verifyReturn?: (rawQuery: string, now: Date) => Verdict
+}
+
+/** One merchant's keys and the rule of signing, one step at a time, without time or policy. Nothing here throws. */
+export interface Inspection {
+  readonly keys: readonly InspectedKey[]
+  /** The bytes that a signature would be over; undefined if the request lacks a part of them. */
+  readonly canonical: (request: CallbackRequest) => Buffer | undefined
+  /** Whether that key made the signature in the request over its canonical bytes, whatever the time and the serial. */
+  readonly verifies: (request: CallbackRequest, keyId: string) => boolean
+  /** The key that the request itself names; undefined where this provider's requests name none. */
+  readonly namedKey: (request: CallbackRequest) => string | undefined
+  /** The signed time in seconds since 1970; undefined if there is none. */
+  readonly signedAtSec: (request: CallbackRequest) => number | undefined
+}
+
+export interface InspectedKey {
+  /** A serial, `PUB_KEY_ID_…`, or the name of the section's field and position: never part of the key. */
+  readonly id: string
+  /** The first 16 hexadecimal digits of SHA-256 of a public key's DER; null for a shared secret. */
+  readonly fingerprint: string | null
+  readonly validToMs: number
 }
 
 /** How a provider is answered: exact per provider, and telling an attacker nothing. The same for every merchant. */

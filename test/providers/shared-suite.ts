@@ -64,6 +64,22 @@ export function passesSharedSuite(subject: Subject) {
     test('refuses a message that a stranger signed', () =>
       expect(refusalOf(provider.verify(subject.forged, now))).toBe('bad_signature'))
 
+    test('can be taken apart: one key made the signature, and none a forged one', () => {
+      const { inspect } = provider
+      const made = inspect.keys.filter(({ id }) => inspect.verifies(genuine, id))
+      expect(made.length).toBeGreaterThan(0)
+      const named = inspect.namedKey(genuine)
+      if (named !== undefined) expect(made.map(({ id }) => id)).toContain(named)
+      expect(inspect.canonical(genuine)?.length).toBeGreaterThan(0)
+      for (const { id } of inspect.keys) expect(inspect.verifies(subject.forged, id)).toBe(false)
+      expect(inspect.verifies(genuine, 'no such key')).toBe(false)
+      const nothing = { headers: {}, repeatedHeaders: [], rawBody: Buffer.alloc(0) }
+      expect(inspect.canonical(nothing)).toBeUndefined()
+      const signedAtSec = inspect.signedAtSec(genuine)
+      if (subject.signsTime) expect(signedAtSec).toBe(Math.floor(now.getTime() / 1_000))
+      else expect(signedAtSec).toBeUndefined()
+    })
+
     test('refuses a message to another merchant', () => {
       const verdict = subject.otherMerchant.verify(genuine, now)
       expect(refusalOf(verdict)).toBe(subject.otherMerchantRefuses)

@@ -1,6 +1,7 @@
 import type { Provider } from '../provider.ts'
 import { malformed } from '../refuse.ts'
 import type { AlipayConfig } from './config.ts'
+import { inspectAlipay } from './inspect.ts'
 import { normalize } from './normalize.ts'
 import { parseForm } from './parse-form.ts'
 import { verifySignature } from './verify.ts'
@@ -9,6 +10,7 @@ import { verifySignature } from './verify.ts'
 export const createAlipay = (config: AlipayConfig): Provider => ({
   // The signature and all that it covers are in the body.
   signedHeaders: [],
+  inspect: inspectAlipay(config.keys),
   verify({ rawBody }, now) {
     const form = parseForm(rawBody)
     if (form === undefined) return malformed('body')

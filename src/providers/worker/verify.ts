@@ -33,13 +33,20 @@ export function verifySignature(
   if (!REPORT_ID.test(id)) return malformed('webhook-id')
   if (rawBody.length === 0) return malformed('body')
 
-  const given = (headers['webhook-signature'] ?? '').split(' ', SIGNATURES_MAX).flatMap(signatureBytes)
+  const given = givenSignatures(headers['webhook-signature'] ?? '')
   const isSigned = secrets.some((secret) => {
     const expected = reportSignature(secret, id, timestamp, rawBody)
     return given.some((bytes) => bytes.length === expected.length && timingSafeEqual(bytes, expected))
   })
   return isSigned ? undefined : refused({ kind: 'bad_signature' })
 }
+
+/** The `v1` signatures of the header. */
+export const givenSignatures = (header: string): Buffer[] => header.split(' ', SIGNATURES_MAX).flatMap(signatureBytes)
+
+/** `id.timestamp.body`. */
+export const signedReport = (id: string, timestamp: string, rawBody: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${id}.${timestamp}.`), rawBody])
 
 /** The one signature of a report under a secret. */
 export const reportSignature = (secret: KeyObject, id: string, timestamp: string, rawBody: Buffer): Buffer =>

@@ -1,0 +1,31 @@
+import { verify } from 'node:crypto'
+import { fingerprint } from '../fingerprint.ts'
+import type { Inspection } from '../provider.ts'
+import { decodeSignature } from '../signature.ts'
+import type { PlatformKey } from './config.ts'
+import { signedMessage } from './verify.ts'
+
+const UNIX_SECONDS = /^\d{1,12}$/
+
+/** The signature of a notification, taken apart. */
+export const inspectWechatpay = (platformKeys: ReadonlyMap<string, PlatformKey>): Inspection => {
+  const canonical: Inspection['canonical'] = ({ headers, rawBody }) => {
+    const [timestamp, nonce] = [headers['wechatpay-timestamp'], headers['wechatpay-nonce']]
+    return timestamp === undefined || nonce === undefined ? undefined : signedMessage(timestamp, nonce, rawBody)
+  }
+  return {
+    keys: [...platformKeys].map(([id, { key, validToMs }]) => ({ id, fingerprint: fingerprint(key), validToMs })),
+    canonical,
+    verifies: (request, keyId) => {
+      const [content, platform] = [canonical(request), platformKeys.get(keyId)]
+      const signature = decodeSignature(request.headers['wechatpay-signature'] ?? '')
+      if (content === undefined || platform === undefined || signature === undefined) return false
+      return verify('RSA-SHA256', content, platform.key, signature)
+    },
+    namedKey: ({ headers }) => headers['wechatpay-serial'],
+    signedAtSec: ({ headers }) => {
+      const timestamp = headers['wechatpay-timestamp'] ?? ''
+      return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined
+    },
+  }
+}
