@@ -16,13 +16,19 @@ const SETTINGS = {
   jit: 'off', // Before 18 a path that is off costs 1e10, which calls the compiler.
   // A client that is frozen keeps its locks for ever, otherwise.
   idle_in_transaction_session_timeout: '15s',
-  lock_timeout: '5s',
+  lock_timeout: '5s', // of a fence, which holds up no other lane
   statement_timeout: '30s',
   tcp_user_timeout: '15s',
   tcp_keepalives_idle: '10s',
   tcp_keepalives_interval: '5s',
   tcp_keepalives_count: '3',
 } as const
+/**
+ * Of a batch or wake, once the fence is done: kafkajs fetches for no lane while one waits inside its call (with 5 s,
+ * one locked order kept the other lanes waiting 5.1 s). The lane then waits outside, with backoff. Above what another
+ * lane's transaction takes under load.
+ */
+const LOCK_TIMEOUT = '500ms'
 /** Longer than any statement may take there: no answer by then means no connection. */
 const ANSWER_MS_MAX = 40_000
 /**
@@ -86,7 +92,10 @@ export async function openLaneSession(
     await endOlderBackends(client, name, topic, lane)
     await reach('fence_after_backends')
     const row = await countFence(client, topic, lane, startOffset)
-    await client.query(`select set_config('application_name', $1, false)`, [`${name}${row.fences}`])
+    await client.query(`select set_config('application_name', $1, false), set_config('lock_timeout', $2, false)`, [
+      `${name}${row.fences}`,
+      LOCK_TIMEOUT,
+    ])
     await endOlderBackends(client, name, topic, lane, row.fences)
     return { session: sessionOf(connection, appId, row.fences), row }
   } catch (error) {

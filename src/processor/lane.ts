@@ -6,6 +6,7 @@ import { createMutex } from './mutex.ts'
 import { createOwnership, type OwnershipOptions } from './ownership.ts'
 import { runBatch } from './run-batch.ts'
 import { GuardRefused } from './steps.ts'
+import { takeTurn } from './take-turn.ts'
 
 export interface LaneOptions extends Omit<OwnershipOptions, 'fenceSoon'> {
   readonly lingerMs: number
@@ -24,6 +25,11 @@ export interface LaneView {
 }
 
 const SCHEMA_PAUSE_MS = 1_000
+/**
+ * How long a batch waits for its turn and for a fence. kafkajs fetches for no lane while one waits inside its call: the
+ * lane is paused instead, and its records come again. A fence that nothing holds up takes about 50 ms.
+ */
+const TURN_MS_MAX = 300
 /** Kafka lets group offsets expire 7 days after the last commit; a quiet lane's ledger must not. */
 const REFRESH_MS = 12 * 3_600_000
 /** What is more waits for the next wake, so that records come in between. */
@@ -60,8 +66,11 @@ export function createLane(options: LaneOptions) {
     )
   }
 
-  /** @returns how many records were done */
-  const handle = async (batch: InputBatch, control: BatchControl): Promise<number> => {
+  /**
+   * @param begin false: the batch's call has returned
+   * @returns how many records were done
+   */
+  const handle = async (batch: InputBatch, control: BatchControl, begin: () => boolean): Promise<number> => {
     if (!control.isCurrent() || !isOwned) return 0
     // Also of a lane that stands still, which is when it grows.
     lag = Math.max(0, batch.highWatermark - (own.position()?.next ?? batch.fetchedOffset))
@@ -75,6 +84,10 @@ export function createLane(options: LaneOptions) {
     }
     const now = await own.current()
     if (now === undefined) return 0
+    if (!begin()) {
+      consumer.resume(lane)
+      return 0
+    }
     // The fetch began behind our position: a reset, or a batch of an older generation. Never jump.
     if (batch.fetchedOffset > now.position.next) {
       log.warn({ lane, fetchedOffset: batch.fetchedOffset, next: now.position.next, wasMisplaced }, 'seeking back')
@@ -150,13 +163,16 @@ export function createLane(options: LaneOptions) {
     },
     /** Lingers after a small batch, when nothing of it is held any more. */
     onBatch: async (batch: InputBatch, control: BatchControl): Promise<void> => {
-      const records = await locked(() =>
-        handle(batch, control).catch(async (error: unknown) => {
-          const waitMs = await own.failed('batch', error)
-          if (waitMs > 0) control.pause(waitMs)
-          return 0
-        }),
-      )
+      const turn = (begin: () => boolean) =>
+        locked(() =>
+          handle(batch, control, begin).catch(async (error: unknown) => {
+            const waitMs = await own.failed('batch', error)
+            if (waitMs > 0) control.pause(waitMs)
+            return 0
+          }),
+        )
+      // Until its turn has come, or the fence is done that failed in it; a lane that is halted then stays paused.
+      const records = (await takeTurn(TURN_MS_MAX, turn, () => consumer.pause(lane))) ?? 0
       const waitMs = lingerMs(records, Math.max(0, batch.highWatermark - batch.endOffset), options.lingerMs)
       if (records > 0 && waitMs > 0 && control.isCurrent())
         await new Promise<void>((resolve) => setTimeout(resolve, waitMs))

@@ -228,7 +228,7 @@ test('plans are pinned and timeouts are set on the connection', () =>
       enable_seqscan: 'off',
       idle_in_transaction_session_timeout: '15000',
       jit: 'off',
-      lock_timeout: '5000',
+      lock_timeout: '500',
       plan_cache_mode: 'force_generic_plan',
       statement_timeout: '30000',
       tcp_user_timeout: '15000',

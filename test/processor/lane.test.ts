@@ -22,6 +22,10 @@ function createWorld() {
     groupOffset: 0 as number | undefined,
     halt: undefined as { reason: string; detail: string } | undefined,
     fenceFails: 0,
+    /** A fence waits for it. */
+    fenceGate: Promise.resolve(),
+    wakeGate: Promise.resolve(),
+    isPaused: false,
     /** Answers of step 1, in order; by default the batch is applied with one event per record. */
     answers: [] as (Error | MustFence)[],
     commitFails: 0,
@@ -51,7 +55,7 @@ const record = (offset: number): LaneRecord => ({
 function laneIn(world: World): Lane {
   const fence = async (joins: number, onLost: () => void): Promise<Fenced> => {
     world.did.push('fence')
-    await Promise.resolve()
+    await world.fenceGate
     if (world.fenceFails-- > 0) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     if (world.halt !== undefined) return { kind: 'halted', ...world.halt, isNew: true }
     let isDead = false
@@ -106,8 +110,11 @@ function laneIn(world: World): Lane {
     fence,
     isHalted: () => Promise.resolve(world.halt !== undefined),
     consumer: {
-      pause: () => world.did.push('pause'),
-      resume: () => undefined,
+      pause: () => {
+        world.did.push('pause')
+        world.isPaused = true
+      },
+      resume: () => (world.isPaused = false),
       seek: (_, offset) => world.did.push(`seek ${offset}`),
     },
     steps: {
@@ -117,11 +124,12 @@ function laneIn(world: World): Lane {
         if (answer instanceof Error) return Promise.reject(answer)
         return Promise.resolve(answer ?? applied(end, records.length))
       },
-      applyWake: (_, position) => {
+      applyWake: async (_, position) => {
         world.did.push('wake')
+        await world.wakeGate
         const count = world.wakes.shift()
         const nothing = { kind: 'nothing', nextSeq: world.nextSeq } as const
-        return Promise.resolve(count === undefined ? nothing : applied(position.next, count))
+        return count === undefined ? nothing : applied(position.next, count)
       },
       eventsToEmit: (_, { ledger }) =>
         Promise.resolve(
@@ -209,6 +217,79 @@ describe('a batch', () => {
     done()
     await lane.onBatch(batch(1, 1), control)
     expect(done()).toEqual(['fence', 'wake', 'apply 1 to 2', 'commit 2 2/2', 'resolve 2'])
+  })
+})
+
+describe('a batch whose lane is not ready', () => {
+  let release: () => void
+  let isDone: boolean
+  beforeEach(() => {
+    const gate = Promise.withResolvers<undefined>()
+    world.fenceGate = gate.promise.then(() => undefined)
+    release = () => gate.resolve(undefined)
+    isDone = false
+    lane.assigned()
+    void lane.onBatch(batch(0, 0), control).then(() => (isDone = true))
+  })
+  const leave = async () => {
+    await vi.advanceTimersByTimeAsync(299)
+    expect([isDone, world.isPaused]).toEqual([false, false])
+    await vi.advanceTimersByTimeAsync(1)
+    expect([isDone, world.isPaused]).toEqual([true, true])
+    expect(done()).toEqual(['fence', 'pause'])
+  }
+
+  test('is left after 0.3 s, so that others are fetched for; its records come again after the fence', async () => {
+    await leave()
+    release()
+    expect(await settled()).toEqual(['wake'])
+    expect(world.isPaused).toBe(false)
+    await lane.onBatch(batch(0, 0), control)
+    expect(done()).toEqual(['apply 0 to 1', 'commit 1 1/1', 'resolve 1'])
+  })
+
+  test('comes again when a later fence succeeds', async () => {
+    world.fenceFails = 1
+    await leave()
+    release()
+    await settled()
+    expect(world.isPaused).toBe(true)
+    world.nowMs += 60_000
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(done().at(-1)).toBe('fence')
+    expect(world.isPaused).toBe(false)
+  })
+
+  test('stays paused when the fence halts the lane', async () => {
+    world.halt = { reason: 'flood', detail: '' }
+    await leave()
+    release()
+    await settled()
+    expect(world.isPaused).toBe(true)
+  })
+
+  test('waits no longer for a wake, and comes again after it', async () => {
+    release()
+    await vi.advanceTimersByTimeAsync(0)
+    done()
+    const gate = Promise.withResolvers<undefined>()
+    world.wakeGate = gate.promise.then(() => undefined)
+    void lane.wake()
+    void lane.onBatch(batch(1, 1), control)
+    await vi.advanceTimersByTimeAsync(300)
+    expect(done()).toEqual(['wake', 'pause'])
+    gate.resolve(undefined)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(world.isPaused).toBe(false)
+    expect(done()).toEqual([])
+  })
+
+  test('is done when it gets ready in time, however long its work takes then', async () => {
+    world.isCommitStuck = true
+    release()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([isDone, world.isPaused]).toEqual([false, false])
+    expect(done()).toEqual(['fence', 'wake', 'apply 0 to 1'])
   })
 })
 

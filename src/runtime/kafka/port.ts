@@ -114,7 +114,8 @@ export interface InputHandlers {
   readonly onAssigned: (partitions: readonly number[]) => void
   /**
    * One batch at a time per partition, different partitions side by side, at most `maxRecords` records. What is not
-   * resolved is fetched again. Pause instead of throwing: an error here is a surprise and goes to `onCrash`.
+   * resolved is fetched again. Return soon and pause instead of waiting: nothing is fetched from a broker until all
+   * batches of its last fetch have returned. Pause instead of throwing: an error here is a surprise and goes to `onCrash`.
    */
   readonly onBatch: (batch: InputBatch, control: BatchControl) => Promise<void>
   /**
