@@ -15,6 +15,8 @@ import { send, statusOf } from './send.ts'
 export interface AppDeps {
   /** Undefined: no such token, or it has expired or was revoked. */
   readonly findPrincipal: (tokenHash: Buffer, now: Date) => Promise<Principal | undefined>
+  /** False: the answer ends its connection. */
+  readonly mayKeepAlive: () => boolean
   readonly clock: Clock
   readonly log: Log
   readonly metrics: ApiMetrics
@@ -33,6 +35,8 @@ const OVERLOADED: Refusal = {
 export function createApp(routes: readonly Route[], deps: AppDeps): Express {
   const { clock, log, metrics } = deps
   let inFlight = 0
+  const reply = (response: Response, answer: ApiAnswer, requestId: string) =>
+    send(response, answer, { requestId, keepAlive: deps.mayKeepAlive() })
 
   async function answerTo(route: Route, request: Request): Promise<{ answer: ApiAnswer; caller?: string }> {
     if (inFlight > deps.inFlightMax) return { answer: refuse(OVERLOADED) }
@@ -67,7 +71,7 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
       // A socket that closed before its body was complete is nobody's failure.
       if (request.destroyed && !request.complete) return
       if (answer.kind === 'refused') logRefusal(answer.refusal, { requestId, caller, route: route.path })
-      send(response, answer, requestId)
+      reply(response, answer, requestId)
       metrics.requests.inc({ method: route.method, route: route.path, status: statusOf(answer) })
       metrics.seconds.observe({ method: route.method, route: route.path }, (clock.elapsedMs() - startedMs) / 1_000)
     } finally {
@@ -90,12 +94,12 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
     app.all(path, (_request, response) => {
       metrics.refusals.inc({ kind: 'method_not_allowed' })
       response.setHeader('allow', allow.join(', '))
-      send(response, refuse({ kind: 'method_not_allowed', detail: `Only ${allow.join(', ')}.` }), randomUUID())
+      reply(response, refuse({ kind: 'method_not_allowed', detail: `Only ${allow.join(', ')}.` }), randomUUID())
     })
   }
   app.use((_request: Request, response: Response) => {
     metrics.refusals.inc({ kind: 'not_found' })
-    send(response, refuse(NOT_FOUND), randomUUID())
+    reply(response, refuse(NOT_FOUND), randomUUID())
   })
   // Express's own errors: a path that cannot be decoded (400). Its default page would show the stack.
   app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
@@ -106,7 +110,7 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
     const requestId = randomUUID()
     const refusal = (error as { status?: unknown }).status === 400 ? NOT_FOUND : surprise(error)
     logRefusal(refusal, { requestId })
-    send(response, refuse(refusal), requestId)
+    reply(response, refuse(refusal), requestId)
   })
   return app
 }

@@ -6,6 +6,7 @@ export interface CommandWaiter {
   readonly wait: (commandId: number, waitMs: number) => Promise<Command | undefined>
   /** What NOTIFY said; a hint, as notifications are lost while the connection is. */
   readonly hear: (commandId: number) => void
+  /** Whoever waits hears at once that nobody can tell, and so does whoever comes later. */
   readonly close: () => void
 }
 
@@ -22,6 +23,7 @@ export function createCommandWaiter(
   let waiters = 0
   let timer: NodeJS.Timeout | undefined
   let isLooking = false
+  let isClosed = false
 
   async function look() {
     if (isLooking || waiting.size === 0) return
@@ -39,7 +41,7 @@ export function createCommandWaiter(
 
   return {
     wait: (commandId, waitMs) => {
-      if (waitMs === 0 || waiters >= WAITERS_MAX) return Promise.resolve(undefined)
+      if (isClosed || waitMs === 0 || waiters >= WAITERS_MAX) return Promise.resolve(undefined)
       waiters++
       return new Promise((resolve) => {
         const tell = (command: Command | undefined) => {
@@ -59,6 +61,7 @@ export function createCommandWaiter(
       if (waiting.has(commandId)) void look()
     },
     close: () => {
+      isClosed = true
       clearTimeout(timer)
       for (const tells of [...waiting.values()]) for (const tell of [...tells]) tell(undefined)
     },

@@ -1,6 +1,7 @@
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemClock, type Clock } from '../runtime/clock.ts'
+import { createConnections } from '../runtime/connections.ts'
 import { serveHealth } from '../runtime/health.ts'
 import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, describeError, type Log } from '../runtime/log.ts'
@@ -31,7 +32,8 @@ export interface Api extends Running {
 
 /** An api that is asked has seconds, not the half minute of a tool. */
 const POOL_LIMITS = { connectMs: 2_000, statementMs: 5_000, lockMs: 2_000, answerMs: 6_000 }
-const DRAIN_MS_MAX = 10_000
+/** Longer than a request can take once its body is here; the ten seconds that runProcess leaves are for the rest. */
+const DRAIN_MS_MAX = 20_000
 
 /** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */
 export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clock } = {}): Promise<Api> {
@@ -66,15 +68,17 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     }),
     readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
   ]
+  const connections = createConnections(config.CONNECTIONS_MAX)
   const app = createApp(routes, {
     findPrincipal: async (tokenHash, now) => {
       const token = await findApiToken(pool, tokenHash, now)
       return token && { tokenId: token.id, name: token.name, merchant: token.merchant, role: token.role }
     },
+    mayKeepAlive: connections.mayKeepAlive,
     ...{ clock, log, metrics, bodyBytesMax: config.BODY_BYTES_MAX, inFlightMax: config.IN_FLIGHT_MAX },
   })
   const server = createServer(SERVER_LIMITS, app)
-  server.maxConnections = config.CONNECTIONS_MAX
+  connections.countOn(server)
   await new Promise<void>((resolve, reject) =>
     server.once('error', reject).listen(config.PORT, config.HOST, () => resolve()),
   )
@@ -87,7 +91,7 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
   const stop = async () => {
     stopping = true
     waiter.close()
-    await drain(server)
+    await connections.drain(server, DRAIN_MS_MAX)
     lanes.close()
     await listener.close()
     await pool.end()
@@ -105,13 +109,4 @@ const SERVER_LIMITS = {
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 65_000,
   maxHeaderSize: 16_384,
-}
-
-async function drain(server: Server): Promise<void> {
-  const limit = setTimeout(() => server.closeAllConnections(), DRAIN_MS_MAX)
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    server.closeIdleConnections()
-  })
-  clearTimeout(limit)
 }

@@ -1,7 +1,7 @@
 import type { AddressInfo, Socket } from 'node:net'
 import type { Express } from 'express'
+import type { Connections } from '../runtime/connections.ts'
 import { HEADER_LINES_MAX } from './callback-route.ts'
-import type { Connections } from './connections.ts'
 import { createLeanServer } from './lean-server.ts'
 import { isAnswered } from './read-body.ts'
 
@@ -54,17 +54,7 @@ export async function listen(app: Express, port: number, limits: ServerLimits): 
 
   return {
     port: (server.address() as AddressInfo).port,
-    close: (graceMs) =>
-      new Promise((resolve) => {
-        limits.connections.drain()
-        const sweep = setInterval(() => server.closeIdleConnections(), 50)
-        const end = setTimeout(() => server.closeAllConnections(), graceMs)
-        server.close(() => {
-          clearInterval(sweep)
-          clearTimeout(end)
-          resolve()
-        })
-      }),
+    close: (graceMs) => limits.connections.drain(server, graceMs),
   }
 }
 

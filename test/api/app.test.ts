@@ -32,6 +32,7 @@ async function serve(handle: Route['handle'], principal: Principal = merchant, d
   const metrics = createApiMetrics()
   const app = createApp(routes, {
     findPrincipal: (hash) => Promise.resolve(hash.equals(hashToken(token) ?? hash) ? principal : undefined),
+    mayKeepAlive: () => true,
     clock: systemClock,
     log,
     metrics,

@@ -1,0 +1,53 @@
+import type { Server } from 'node:http'
+import { Server as TcpServer, type Socket } from 'node:net'
+
+/** How many connections a server has, whether an answer may leave its own open, and how they end. */
+export interface Connections {
+  readonly mayKeepAlive: () => boolean
+  readonly countOn: (server: Server) => void
+  /**
+   * Accepts no more connections and lets every answer end its own. Resolves when none is left; whatever is unanswered
+   * after `graceMs` is cut off.
+   */
+  readonly drain: (server: Server, graceMs: number) => Promise<void>
+}
+
+/** A connection that carried no request for so long after the stop began is idle, and not between two requests. */
+const LULL_MS = 1_000
+const SWEEP_MS = 50
+
+/**
+ * Node drops connections above the limit without a word. So as room gets scarce each answer ends its connection, and
+ * idle ones cannot take all of it.
+ */
+export function createConnections(connectionsMax: number): Connections {
+  const crowded = Math.floor(connectionsMax * 0.9)
+  let open = 0
+  let draining = false
+  return {
+    mayKeepAlive: () => !draining && open <= crowded,
+    countOn: (server) => {
+      server.maxConnections = connectionsMax
+      server.on('connection', (socket: Socket) => {
+        open += 1
+        socket.once('close', () => (open -= 1))
+      })
+    },
+    drain: (server, graceMs) =>
+      new Promise((resolve) => {
+        draining = true
+        let sweep = setTimeout(() => {
+          sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+        }, LULL_MS)
+        const end = setTimeout(() => server.closeAllConnections(), graceMs)
+        // The HTTP server's own close() would first destroy what is idle at this instant, and with it a request that is
+        // on its way; and it would stop looking for senders that are too slow.
+        TcpServer.prototype.close.call(server, () => {
+          clearTimeout(sweep)
+          clearTimeout(end)
+          server.close()
+          resolve()
+        })
+      }),
+  }
+}
