@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { COMMON, KAFKA, POSTGRES, port, readConfig } from '../runtime/config.ts'
-
-const milliseconds = (fallback: number, max: number) => z.coerce.number().int().min(0).max(max).default(fallback)
+import { integer } from '../runtime/variables.ts'
 
 export const API_SHAPE = {
   ...COMMON,
@@ -11,11 +10,11 @@ export const API_SHAPE = {
   /** The api is internal: it listens to this machine only, unless told otherwise. */
   HOST: z.string().min(1).default('127.0.0.1'),
   /** How long a command is waited for before the answer is 202. */
-  COMMAND_WAIT_MS: milliseconds(3_000, 30_000),
-  BODY_BYTES_MAX: z.coerce.number().int().min(1_024).max(52_428_800).default(5_242_880),
-  IN_FLIGHT_MAX: z.coerce.number().int().min(1).max(10_000).default(256),
-  CONNECTIONS_MAX: z.coerce.number().int().min(1).max(100_000).default(1_000),
-  DATABASE_CONNECTIONS_MAX: z.coerce.number().int().min(1).max(200).default(10),
+  COMMAND_WAIT_MS: integer(0, 30_000).default(3_000),
+  BODY_BYTES_MAX: integer(1_024, 52_428_800).default(5_242_880),
+  IN_FLIGHT_MAX: integer(1, 10_000).default(256),
+  CONNECTIONS_MAX: integer(1, 100_000).default(1_000),
+  DATABASE_CONNECTIONS_MAX: integer(1, 200).default(10),
 }
 
 export const readApiConfig = (env: NodeJS.ProcessEnv) => readConfig(API_SHAPE, env)

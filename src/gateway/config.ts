@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { COMMON, KAFKA, port, readConfig, REGISTRY } from '../runtime/config.ts'
+import { integer } from '../runtime/variables.ts'
 
-const count = (min: number, max: number, fallback: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback)
+const count = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
 
 export const GATEWAY = {
   ...COMMON,

@@ -1,8 +1,7 @@
-import { z } from 'zod'
 import { COMMON, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
+import { integer } from '../runtime/variables.ts'
 
-const milliseconds = (min: number, max: number, fallback: number) =>
-  z.coerce.number().int().min(min).max(max).default(fallback)
+const milliseconds = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
 const seconds = milliseconds
 
 export const PROCESSOR = {

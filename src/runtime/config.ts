@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { brokers, flag, httpUrl, integer, postgresUrl } from './variables.ts'
 
 /** Thrown when the environment does not make sense; a `main.ts` prints the message and exits 2. */
 export class BadConfiguration extends Error {
@@ -36,20 +37,7 @@ function readSecret(name: string, file: string, problems: string[]): string | un
   }
 }
 
-const list = z
-  .string()
-  .transform((text) =>
-    text
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  )
-  .refine((items) => items.length > 0, 'must name at least one')
-const flag = z
-  .enum(['0', '1'])
-  .default('0')
-  .transform((text) => text === '1')
-export const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback)
+export const port = (fallback: number) => integer(0, 65_535).default(fallback)
 
 /** What every process has; 0 as a port means "any free one". */
 export const COMMON = {
@@ -61,7 +49,7 @@ export const COMMON = {
   METRICS_PORT: port(9464),
 }
 export const KAFKA = {
-  KAFKA_BROKERS: list,
+  KAFKA_BROKERS: brokers,
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
   KAFKA_SASL_USERNAME: z.string().optional(),
   KAFKA_SASL_PASSWORD: z.string().optional(),
@@ -73,5 +61,5 @@ export const KAFKA = {
     .default(''),
   ALLOW_SINGLE_REPLICA: flag,
 }
-export const REGISTRY = { SCHEMA_REGISTRY_URL: z.url() }
-export const POSTGRES = { DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }) }
+export const REGISTRY = { SCHEMA_REGISTRY_URL: httpUrl }
+export const POSTGRES = { DATABASE_URL: postgresUrl }

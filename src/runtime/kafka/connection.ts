@@ -3,6 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import type { ISocketFactory, Kafka as Client, RetryOptions, SASLOptions } from 'kafkajs'
 import { BadConfiguration } from '../config.ts'
 import type { Log } from '../log.ts'
+import { fromKafkajs, toKafkajs } from './broker-address.ts'
 import { clientLog } from './client-log.ts'
 import { Kafka, logLevel } from './kafkajs.ts'
 
@@ -56,7 +57,8 @@ const CONNECT_MS_MAX = 5_000
 const REQUEST_MS_MAX = 10_000
 
 /** kafkajs' own leaves Nagle's algorithm on, which holds a small request back while another is unanswered. */
-const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+const socketFactory: ISocketFactory = ({ host: given, port, ssl, onConnect }) => {
+  const host = fromKafkajs(given)
   // The types say `ssl` is always there; without TLS it is null.
   const tls = ssl as typeof ssl | null
   const socket =
@@ -77,7 +79,7 @@ export function kafkaFor(settings: KafkaSettings, clientId: string, log: Log, re
   const { requestTimeoutMs = REQUEST_MS_MAX } = settings
   return new Kafka({
     // Called at every attempt: kafkajs itself would always begin with the first.
-    brokers: () => shuffled(settings.brokers),
+    brokers: () => shuffled(settings.brokers).map(toKafkajs),
     clientId,
     ...(settings.ssl ? { ssl: true } : {}),
     ...(settings.sasl === undefined ? {} : { sasl: settings.sasl as SASLOptions }),

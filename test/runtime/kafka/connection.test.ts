@@ -1,6 +1,8 @@
+import { createServer, type AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { kafkaSettings } from '../../../src/runtime/kafka/connection.ts'
+import { kafkaFor, kafkaSettings } from '../../../src/runtime/kafka/connection.ts'
 import { BadConfiguration } from '../../../src/runtime/config.ts'
+import { createLog } from '../../../src/runtime/log.ts'
 
 const base = { KAFKA_BROKERS: ['b:9092'], KAFKA_SSL: false }
 
@@ -22,4 +24,20 @@ test('half of SASL is refused and the missing half named, without the password',
   expect(() => kafkaSettings(half)).toThrow(BadConfiguration)
   expect(() => kafkaSettings(half)).toThrow('KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME must be set too')
   expect(() => kafkaSettings(half)).not.toThrow('hunter2')
+})
+
+test('a broker at an IPv6 address is reached there', async () => {
+  const asked = new Promise<string | undefined>((resolve) => {
+    const server = createServer((socket) => {
+      resolve(socket.localAddress)
+      socket.destroy()
+      server.close()
+    })
+    server.listen(0, '::1', () => {
+      const settings = { brokers: [`[::1]:${(server.address() as AddressInfo).port}`], ssl: false }
+      const admin = kafkaFor(settings, 'test', createLog('test', 'silent'), { retries: 0 }).admin()
+      admin.connect().catch(() => undefined)
+    })
+  })
+  expect(await asked).toBe('::1')
 })
