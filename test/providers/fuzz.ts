@@ -10,7 +10,7 @@ import {
   isOrderNumber,
   isTimeMs,
 } from '../../src/providers/limits.ts'
-import type { CallbackRequest, Provider, VerifiedMessage, Verdict } from '../../src/providers/provider.ts'
+import type { CallbackRequest, Provider, VerifiedMessage } from '../../src/providers/provider.ts'
 import { printedRandom, randomOf, type Random } from '../helpers/seed.ts'
 import { mutate, mutateBody } from './mutate.ts'
 
