@@ -1,9 +1,7 @@
 import { readApiConfig } from '../api/config.ts'
-import { readGatewayConfig } from '../gateway/config.ts'
+import { readGateway } from '../gateway/config.ts'
 import { readProcessorConfig } from '../processor/config.ts'
-import { loadMerchants } from '../providers/merchants.ts'
 import { BadConfiguration } from '../runtime/config.ts'
-import { kafkaSettings } from '../runtime/kafka/connection.ts'
 import type { Check } from './config-check.ts'
 
 export const PROCESSES = ['api', 'gateway', 'processor'] as const
@@ -11,12 +9,8 @@ export type ProcessName = (typeof PROCESSES)[number]
 
 const READERS: Record<ProcessName, (env: NodeJS.ProcessEnv) => void> = {
   api: readApiConfig,
-  gateway: (env) => {
-    const config = readGatewayConfig(env)
-    kafkaSettings(config)
-    loadMerchants(config.MERCHANTS_DIR)
-  },
-  processor: (env) => void kafkaSettings(readProcessorConfig(env)),
+  gateway: readGateway,
+  processor: readProcessorConfig,
 }
 
 /** Reads each process's environment as the process itself would, and lists every mistake. */

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
-import { COMMON, KAFKA, readConfig } from '../runtime/config.ts'
+import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { remedyOf } from '../store/halt.ts'
 import { readLane } from '../store/lane-row.ts'
@@ -31,7 +31,10 @@ export const addLaneResume = (noun: Command, run: Run) =>
     )
 
 function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, actor }: Options): Promise<Output> {
-  const { APP_ID: appId, TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }, env)
+  const { APP_ID: appId, TOPIC_PREFIX } = readConfig(
+    { APP_ID: COMMON.APP_ID, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX, ...POSTGRES },
+    env,
+  )
   const topic = TOPIC_PREFIX + INPUT_TOPIC
   return withDatabase(env, async (pool) => {
     const row = await readLane(pool, topic, lane)

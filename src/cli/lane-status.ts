@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { COMMON, readConfig } from '../runtime/config.ts'
+import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLaneStatuses, type LaneStatus } from '../store/lane-status.ts'
 import { cliLog, readKafka, withDatabase } from './connect.ts'
@@ -13,7 +13,7 @@ export const addLaneStatus = (noun: Command, run: Run) =>
     .action((_options, command: Command) => run(status, command))
 
 async function status({ env }: CliContext): Promise<Output> {
-  const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID }, env)
+  const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES }, env)
   const { settings, topicPrefix } = await readKafka(env)
   const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
   const lanes = await withDatabase(env, async (pool) => {

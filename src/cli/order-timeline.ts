@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { COMMON, KAFKA, readConfig } from '../runtime/config.ts'
+import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC, ledgerGroup } from '../schemas/topics.ts'
 import { findOrder } from '../store/find-order.ts'
 import { readTimeline, type Timeline, type TimelineEvent } from '../store/order-timeline.ts'
@@ -21,7 +21,8 @@ export const addOrderTimeline = (noun: Command, run: Run) =>
     )
 
 async function show({ env }: CliContext, merchant: string, outTradeNo: string): Promise<Output> {
-  const { TOPIC_PREFIX } = readConfig({ TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }, env)
+  const kafka = isSet(env, 'KAFKA_BROKERS') ? KAFKA : { TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }
+  const { TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, ...kafka, ...POSTGRES }, env)
   const inputTopic = TOPIC_PREFIX + INPUT_TOPIC
   const { found, timeline } = await withDatabase(env, async (pool) => {
     const found = known(await findOrder(pool, merchant, outTradeNo), merchant, outTradeNo)

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { sortProblems } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC, RETENTION_MS, TOPICS } from '../schemas/topics.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
@@ -26,6 +27,7 @@ export const addTopicsCreate = (noun: Command, run: Run) =>
     .action((options: Options, command: Command) => run((context) => createTopics(context, options), command))
 
 async function createTopics({ env, dryRun }: CliContext, options: Options): Promise<Output> {
+  readConfig({ ...KAFKA, ...(isSet(env, 'DATABASE_URL') ? POSTGRES : {}) }, env)
   const { settings, topicPrefix, allowSingleReplica } = await readKafka(env)
   const replicationFactor = options.replication ?? (allowSingleReplica ? 1 : 3)
   if (replicationFactor < 2 && !allowSingleReplica)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { COMMON, KAFKA, port, readConfig, REGISTRY } from '../runtime/config.ts'
+import { loadMerchants } from '../providers/merchants.ts'
+import { COMMON, KAFKA, port, readConfig, readTogether, REGISTRY } from '../runtime/config.ts'
 import { integer } from '../runtime/variables.ts'
 
 const count = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
@@ -21,3 +22,10 @@ export const GATEWAY = {
 
 export type GatewayConfig = ReturnType<typeof readGatewayConfig>
 export const readGatewayConfig = (env: NodeJS.ProcessEnv) => readConfig(GATEWAY, env)
+
+/** The environment and the merchants' files. @throws BadConfiguration naming every mistake of both */
+export const readGateway = (env: NodeJS.ProcessEnv) =>
+  readTogether({
+    config: () => readGatewayConfig(env),
+    merchants: () => loadMerchants(readConfig({ MERCHANTS_DIR: GATEWAY.MERCHANTS_DIR }, env).MERCHANTS_DIR),
+  })

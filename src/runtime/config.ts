@@ -23,9 +23,42 @@ export function readConfig<Shape extends z.ZodRawShape>(shape: Shape, env: NodeJ
     if (value !== undefined && value !== '') values[name] = value
   }
   const parsed = z.object(shape).safeParse(values)
-  if (!parsed.success) problems.push(z.prettifyError(parsed.error))
+  for (const { path, message } of parsed.error?.issues ?? [])
+    problems.push(`✖ ${path.join('.')} ${values[String(path[0])] === undefined ? 'must be set' : message}`)
+  if ('KAFKA_SASL_MECHANISM' in shape) problems.push(...saslProblems(values))
   if (problems.length > 0 || !parsed.success) throw new BadConfiguration(`Bad configuration:\n${problems.join('\n')}`)
   return Object.freeze(parsed.data)
+}
+
+const SASL = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const
+
+/** SASL needs all three or none. */
+export function saslProblems(values: { readonly [name in (typeof SASL)[number]]?: unknown }): string[] {
+  const missing = SASL.filter((name) => values[name] === undefined)
+  if (missing.length === 0 || missing.length === SASL.length) return []
+  return [`✖ ${missing.join(', ')} must be set too: SASL needs all three`]
+}
+
+/**
+ * Asks several readers (the environment, the files that it names), so that the mistakes of one hide none of another.
+ * @throws BadConfiguration with what all of them said, each line once
+ */
+export function readTogether<Values extends Record<string, unknown>>(readers: {
+  readonly [Name in keyof Values]: () => Values[Name]
+}): Values {
+  const lines = new Set<string>()
+  const read = ([name, reader]: [string, () => unknown]) => {
+    try {
+      return [name, reader()]
+    } catch (error) {
+      if (!(error instanceof BadConfiguration)) throw error
+      for (const line of error.message.split('\n')) lines.add(line)
+      return []
+    }
+  }
+  const values = Object.entries<() => unknown>(readers).map(read)
+  if (lines.size > 0) throw new BadConfiguration([...lines].join('\n'))
+  return Object.fromEntries(values) as Values
 }
 
 function readSecret(name: string, file: string, problems: string[]): string | undefined {

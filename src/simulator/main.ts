@@ -1,18 +1,17 @@
 #!/usr/bin/env node
 import { randomInt } from 'node:crypto'
-import { BadConfiguration } from '../runtime/config.ts'
+import { BadConfiguration, readConfig, readTogether } from '../runtime/config.ts'
 import { createLog } from '../runtime/log.ts'
-import { readSimulatorConfig, type SimulatorConfig } from './config.ts'
+import { readSimulatorConfig, SIMULATOR, type SimulatorConfig } from './config.ts'
 import { expectedOf } from './expected.ts'
-import { loadKeys } from './keys.ts'
+import { loadKeys, type SenderKeys } from './keys.ts'
 import { readLog } from './log.ts'
 import { planOf } from './plan.ts'
 import { runSimulation } from './start.ts'
 
 /** Plays one plan and ends: 0 if nothing was accepted wrongly, 1 if something was, 2 for a bad configuration. */
-async function main(config: SimulatorConfig): Promise<number> {
+async function main(config: SimulatorConfig, keys: readonly SenderKeys[]): Promise<number> {
   const log = createLog('simulator', config.LOG_LEVEL)
-  const keys = loadKeys(config.SENDERS_DIR)
   const [first, ...others] = keys.map(({ merchant }) => merchant)
   if (first === undefined) throw new BadConfiguration(`${config.SENDERS_DIR}: senders.json names no merchant`)
   const seed = config.SEED ?? randomInt(1, 2 ** 31)
@@ -45,7 +44,11 @@ async function main(config: SimulatorConfig): Promise<number> {
 }
 
 try {
-  process.exitCode = await main(readSimulatorConfig(process.env))
+  const { config, keys } = readTogether({
+    config: () => readSimulatorConfig(process.env),
+    keys: () => loadKeys(readConfig({ SENDERS_DIR: SIMULATOR.SENDERS_DIR }, process.env).SENDERS_DIR),
+  })
+  process.exitCode = await main(config, keys)
 } catch (error) {
   if (!(error instanceof BadConfiguration)) throw error
   process.stderr.write(`${error.message}\n`)

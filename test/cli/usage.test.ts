@@ -102,6 +102,40 @@ test('config check lists every mistake of every process at once, offline', async
     expect(json.checks[1]?.detail).toContain(name)
 })
 
+test('config check reads the merchants’ files though the environment is wrong, and lists both', async () => {
+  const env = { MERCHANTS_DIR: '/nowhere', PORT: '0x50', KAFKA_SASL_USERNAME: 'u' }
+  const { code, json: printed } = await paidonceJson(['config', 'check', 'gateway', '--offline'], env)
+  const [check] = (printed as { checks: { detail: string }[] }).checks
+  expect(code).toBe(1)
+  for (const what of [
+    'PORT',
+    'KAFKA_BROKERS',
+    'KAFKA_SASL_PASSWORD',
+    'SCHEMA_REGISTRY_URL',
+    'cannot read this directory',
+  ])
+    expect(check?.detail).toContain(what)
+})
+
+test.each([
+  [
+    ['lane', 'status'],
+    ['KAFKA_BROKERS', 'DATABASE_URL', 'APP_ID'],
+  ],
+  [
+    ['lane', 'resume', '1', '--reason', 'r'],
+    ['DATABASE_URL', 'APP_ID'],
+  ],
+  [
+    ['order', 'timeline', 'acme', 'x'],
+    ['DATABASE_URL', 'APP_ID'],
+  ],
+])('%j names every variable that it lacks at once', async (args, names) => {
+  const { code, stderr } = await paidonce(args, { APP_ID: 'A B' })
+  expect(code).toBe(2)
+  for (const name of names) expect(stderr).toContain(name)
+})
+
 test('what others wrote cannot move the cursor or turn the text round', () => {
   expect(printable('a\u001b[2Jb\r\n\u202ec\u200b')).toBe('a\\u{1b}[2Jb\\u{d}\\u{a}\\u{202e}c\\u{200b}')
   expect(table(['x'], [['a\nb']])).toContain('a\\u{a}b')

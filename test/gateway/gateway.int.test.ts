@@ -190,14 +190,18 @@ test('topics that do not fit end the process with exit code 2 and the remedy', a
   }
 })
 
-test('a bad configuration exits 2 and names every problem', async () => {
+test.each([
+  [{}, 'MERCHANTS_DIR must be set'],
+  [{ MERCHANTS_DIR: import.meta.dirname }, 'no <merchant>.json there'],
+])('a bad configuration exits 2 and names every problem, that of the merchants too', async (env, problem) => {
   const main = join(import.meta.dirname, '../../src/gateway/main.ts')
   const failed: unknown = await promisify(execFile)(process.execPath, [main], {
-    env: { PATH: process.env['PATH'], PORT: 'x', LOG_LEVEL: 'loud' },
+    env: { PATH: process.env['PATH'], PORT: 'x', LOG_LEVEL: 'loud', KAFKA_SASL_MECHANISM: 'plain', ...env },
   }).catch((error: unknown) => error)
   expect(failed).toMatchObject({ code: 2, stdout: '' })
-  for (const name of ['PORT', 'LOG_LEVEL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'MERCHANTS_DIR'])
-    expect((failed as { stderr: string }).stderr).toContain(name)
+  const { stderr } = failed as { stderr: string }
+  for (const name of ['PORT', 'LOG_LEVEL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL', 'KAFKA_SASL_PASSWORD', problem])
+    expect(stderr.split(name)).toHaveLength(2)
 })
 
 test('counters and histograms add up', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { API_SHAPE } from '../../src/api/config.ts'
 import { GATEWAY } from '../../src/gateway/config.ts'
 import { PROCESSOR } from '../../src/processor/config.ts'
-import { BadConfiguration, readConfig } from '../../src/runtime/config.ts'
+import { BadConfiguration, readConfig, readTogether } from '../../src/runtime/config.ts'
 import { SIMULATOR } from '../../src/simulator/config.ts'
 
 const SHAPES = { ...API_SHAPE, ...GATEWAY, ...PROCESSOR, ...SIMULATOR }
@@ -64,9 +64,9 @@ test.each([
 test('a database address: a lone % is taken as node-postgres takes it, what it cannot decode is refused', () => {
   const lone = 'postgres://u:100%@h:5432/x'
   expect(read('DATABASE_URL', lone)).toBe(lone)
-  for (const bad of ['postgres://u:%ffword@h/x', 'mysql://u:word@h/x', 'h:5432']) {
+  for (const bad of ['postgres://u:%ffhunter2@h/x', 'mysql://u:hunter2@h/x', 'h:5432']) {
     expect(read('DATABASE_URL', bad)).toMatch(/DATABASE_URL/)
-    expect(read('DATABASE_URL', bad)).not.toContain('word@')
+    expect(read('DATABASE_URL', bad)).not.toContain('hunter2')
   }
 })
 
@@ -99,4 +99,41 @@ test('numbers are read', () => {
   expect([read('PORT', '0'), read('PORT', '65535'), read('ALIPAY_SHARE', '0.25')]).toEqual([0, 65_535, 0.25])
   expect(read('PORT', '65536')).toContain('must be an integer from 0 to 65535, in decimal digits')
   expect(read('PORT', '80.5')).toContain('PORT')
+})
+
+const messageOf = (read: () => unknown) => {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof BadConfiguration) return error.message
+    throw error
+  }
+  return 'read'
+}
+
+test('one line for each mistake, half of SASL among them', () => {
+  const env = {
+    KAFKA_SASL_PASSWORD: 'hunter2',
+    SESSION_TIMEOUT_MS: '1',
+    DATABASE_URL: 'x',
+    SCHEMA_REGISTRY_URL: 'http://r',
+  }
+  expect(messageOf(() => readConfig(PROCESSOR, env)).split('\n')).toEqual([
+    'Bad configuration:',
+    '✖ KAFKA_BROKERS must be set',
+    '✖ DATABASE_URL must be a postgres://user:password@host:port/database address',
+    '✖ SESSION_TIMEOUT_MS must be an integer from 1000 to 120000, in decimal digits',
+    '✖ KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME must be set too: SASL needs all three',
+  ])
+})
+
+test('the mistakes of one reader hide none of another, and what both say is said once', () => {
+  const fail = (message: string) => () => {
+    throw new BadConfiguration(message)
+  }
+  expect(messageOf(() => readTogether({ a: fail('Bad:\n✖ x'), b: fail('Bad:\n✖ x\n✖ y'), c: () => 1 }))).toBe(
+    'Bad:\n✖ x\n✖ y',
+  )
+  expect(readTogether({ a: () => 1, b: () => 'x' })).toEqual({ a: 1, b: 'x' })
+  expect(() => readTogether({ a: () => JSON.parse('{') as unknown })).toThrow(SyntaxError)
 })

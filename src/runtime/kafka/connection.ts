@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { ISocketFactory, Kafka as Client, RetryOptions, SASLOptions } from 'kafkajs'
-import { BadConfiguration } from '../config.ts'
+import { BadConfiguration, saslProblems } from '../config.ts'
 import type { Log } from '../log.ts'
 import { fromKafkajs, toKafkajs } from './broker-address.ts'
 import { clientLog } from './client-log.ts'
@@ -37,16 +37,9 @@ export function kafkaSettings(config: KafkaVariables): KafkaSettings {
     KAFKA_BROKERS: brokers,
     KAFKA_SSL: ssl,
   } = config
-  const missing = Object.entries({
-    KAFKA_SASL_MECHANISM: mechanism,
-    KAFKA_SASL_USERNAME: username,
-    KAFKA_SASL_PASSWORD: password,
-  }).filter(([, value]) => value === undefined)
-  if (missing.length === 3) return { brokers, ssl }
-  if (mechanism === undefined || username === undefined || password === undefined)
-    throw new BadConfiguration(
-      `Bad configuration:\n✖ ${missing.map(([name]) => name).join(', ')} must be set too: SASL needs all three`,
-    )
+  const [problem] = saslProblems(config)
+  if (problem !== undefined) throw new BadConfiguration(`Bad configuration:\n${problem}`)
+  if (mechanism === undefined || username === undefined || password === undefined) return { brokers, ssl }
   return { brokers, ssl, sasl: { mechanism, username, password } }
 }
 
