@@ -8,6 +8,9 @@ import type { AnswerForms, Provider } from './provider.ts'
 import { wechatpayAnswers } from './wechatpay/answers.ts'
 import { wechatpayConfig } from './wechatpay/config.ts'
 import { createWechatpay } from './wechatpay/create.ts'
+import { wechatpayV2Answers } from './wechatpay-v2/answers.ts'
+import { wechatpayV2Config } from './wechatpay-v2/config.ts'
+import { createWechatpayV2 } from './wechatpay-v2/create.ts'
 import { workerAnswers } from './worker/answers.ts'
 import { workerConfig } from './worker/config.ts'
 import { createWorker } from './worker/create.ts'
@@ -36,6 +39,15 @@ export const PROVIDERS: ReadonlyMap<string, ProviderEntry> = new Map([
   [
     'wechatpay',
     entry({ source: 'callback', answers: wechatpayAnswers, parseConfig: wechatpayConfig, create: createWechatpay }),
+  ],
+  [
+    'wechatpay-v2',
+    entry({
+      source: 'callback',
+      answers: wechatpayV2Answers,
+      parseConfig: wechatpayV2Config,
+      create: createWechatpayV2,
+    }),
   ],
   ['alipay', entry({ source: 'callback', answers: alipayAnswers, parseConfig: alipayConfig, create: createAlipay })],
   ['worker', entry({ source: 'worker', answers: workerAnswers, parseConfig: workerConfig, create: createWorker })],

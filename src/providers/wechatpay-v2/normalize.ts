@@ -1,0 +1,77 @@
+import type { Fact } from '../../orders/model.ts'
+import { isOrderNumber, traceable } from '../limits.ts'
+import type { Verdict, VerifiedMessage } from '../provider.ts'
+import { malformed, refused, verified, type Refused } from '../refuse.ts'
+import { paymentFact } from '../wechatpay/payment-fact.ts'
+import type { WechatpayV2Config } from './config.ts'
+import type { XmlFields } from './parse-flat-xml.ts'
+import { textOf, wholeNumber } from './read-text.ts'
+
+const OF_A_PAYMENT = ['out_trade_no', 'transaction_id', 'total_fee']
+
+/**
+ * What a well signed message says about the order. A payment that came to nothing changes nothing: the buyer may try
+ * again, and an order is closed by its own time. Contracts and other messages about no payment are kept without a fact.
+ * A payment of which a field is not as documented is refused: it comes again for a day, so that a repair is in time.
+ */
+export function normalize(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
+  const isAboutPayment = OF_A_PAYMENT.some((name) => textOf(fields, name) !== undefined)
+  const stranger = strangerIn(fields, config, isAboutPayment)
+  if (stranger !== undefined) return stranger
+  const outTradeNo = textOf(fields, 'out_trade_no')
+  const result = resultOf(fields)
+  const message: Omit<VerifiedMessage, 'facts'> = {
+    outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
+    messageType: isAboutPayment ? `payment ${result ?? ''}`.trim() : 'other',
+    messageId: traceable(textOf(fields, 'nonce_str')),
+  }
+  if (!isAboutPayment) return verified({ ...message, facts: [] })
+  if (result === undefined) return malformed('result_code')
+  if (result === 'FAIL') return verified({ ...message, facts: [], instead: { kind: 'no_effect' } })
+  if (message.outTradeNo === null) return malformed('out_trade_no')
+  const fact = factOf(fields, now)
+  return typeof fact === 'string' ? malformed(fact) : verified({ ...message, facts: [fact] })
+}
+
+/**
+ * The fact that a notification and a query's answer about one payment have in common, or the name of the field that is
+ * not as documented. The same transaction is the same fact, whether v2 or v3 tells it.
+ */
+export function factOf(fields: XmlFields, now: Date): Fact | string {
+  const fact = paymentFact(
+    {
+      transactionId: textOf(fields, 'transaction_id'),
+      totalFen: wholeNumber(textOf(fields, 'total_fee')),
+      currency: textOf(fields, 'fee_type'),
+      successTime: textOf(fields, 'time_end'),
+    },
+    now.getTime(),
+  )
+  if (fact === 'amount') return 'total_fee'
+  return fact === 'amount.currency' ? 'fee_type' : fact
+}
+
+/** `return_code` speaks of the message, `result_code` of the payment; both must say it. */
+function resultOf(fields: XmlFields): 'SUCCESS' | 'FAIL' | undefined {
+  const codes = [fields.get('return_code'), fields.get('result_code')]
+  if (codes.every((code) => code === 'SUCCESS')) return 'SUCCESS'
+  return codes.every((code) => code === 'SUCCESS' || code === 'FAIL') ? 'FAIL' : undefined
+}
+
+/**
+ * Refuses a message to somebody else: two of our merchants may have one API key, and a partner's key is that of all its
+ * merchants, so that without `sub_mch_id` the orders of one would be another's.
+ * @param isStrict whether it must name its app
+ */
+export function strangerIn(
+  fields: XmlFields,
+  { mchid, appids, subMchids }: WechatpayV2Config,
+  isStrict: boolean,
+): Refused | undefined {
+  const [toMchid, toAppid, toSubMchid] = ['mch_id', 'appid', 'sub_mch_id'].map((name) => textOf(fields, name))
+  const stranger = (field: string) => refused({ kind: 'wrong_recipient', field })
+  if (toMchid !== mchid) return stranger('mch_id')
+  if (toAppid === undefined ? isStrict : !appids.has(toAppid)) return stranger('appid')
+  const isOurs = toSubMchid === undefined ? subMchids.size === 0 : subMchids.has(toSubMchid)
+  return isOurs ? undefined : stranger('sub_mch_id')
+}

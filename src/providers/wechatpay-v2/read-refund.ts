@@ -1,0 +1,54 @@
+import { createDecipheriv, type KeyObject } from 'node:crypto'
+import { isIdentity, isOrderNumber, traceable } from '../limits.ts'
+import type { Verdict } from '../provider.ts'
+import { malformed, refused, verified } from '../refuse.ts'
+import type { WechatpayV2Config } from './config.ts'
+import { strangerIn } from './normalize.ts'
+import { parseFlatXml, type XmlFields } from './parse-flat-xml.ts'
+import { textOf } from './read-text.ts'
+
+const BLOCK_BYTES = 16
+
+/**
+ * A refund notification. Nothing signs it, and AES in ECB mode hides without proving anything: blocks of one message can
+ * be put into another. So it is no fact, only a reason to ask WeChat Pay about the refund that it names.
+ */
+export function readRefund(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
+  if (fields.get('return_code') !== 'SUCCESS') return malformed('return_code')
+  const stranger = strangerIn(fields, config, true)
+  if (stranger !== undefined) return stranger
+  const sealed = Buffer.from(textOf(fields, 'req_info') ?? '', 'base64')
+  const valid = config.apiKeys.filter(({ validToMs }) => validToMs >= now.getTime())
+  for (const { refundKey } of valid) {
+    const clear = decrypt(sealed, refundKey)
+    const refund = clear && parseFlatXml(clear, 'root')
+    // A wrong key makes something of one padding in 256; then it is no document.
+    if (refund !== undefined && typeof refund !== 'string') return hintOf(refund)
+  }
+  return refused({ kind: 'undecryptable' })
+}
+
+function hintOf(refund: XmlFields): Verdict {
+  const outTradeNo = textOf(refund, 'out_trade_no')
+  const ref = `refund:${textOf(refund, 'out_refund_no') ?? ''}`
+  if (ref === 'refund:' || !isIdentity(ref)) return malformed('req_info.out_refund_no')
+  return verified({
+    outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
+    messageType: traceable(`refund ${textOf(refund, 'refund_status') ?? ''}`.trim()),
+    messageId: traceable(textOf(refund, 'refund_id')),
+    facts: [],
+    instead: { kind: 'hint', ref },
+  })
+}
+
+/** AES-256-ECB with PKCS #7. Undefined for what is no whole number of blocks, or has another padding. */
+export function decrypt(sealed: Buffer, key: KeyObject): Buffer | undefined {
+  if (sealed.length === 0 || sealed.length % BLOCK_BYTES !== 0) return undefined
+  const decipher = createDecipheriv('aes-256-ecb', key, null)
+  const clear = decipher.update(sealed)
+  try {
+    return Buffer.concat([clear, decipher.final()])
+  } catch {
+    return undefined
+  }
+}
