@@ -1,5 +1,5 @@
 import { createCipheriv, randomBytes, sign, type KeyObject } from 'node:crypto'
-import { signedMessage } from './verify.ts'
+import { PROBE, signedMessage } from './verify.ts'
 
 /** What WeChat Pay's side holds: a platform key with its serial, and the merchant's APIv3 key. */
 export interface WechatpaySigner {
@@ -19,6 +19,7 @@ export interface Envelope {
   /** Undefined leaves `original_type` out, as some of WeChat Pay's samples do. */
   readonly originalType?: string | undefined
   readonly associatedData?: string
+  readonly summary?: string
   /** The resource in clear; text is encrypted as it is. */
   readonly resource: object | string
 }
@@ -38,7 +39,7 @@ export function sealEnvelope(envelope: Envelope, apiV3Key: string | Buffer, at: 
       create_time: beijing(at),
       resource_type: 'encrypt-resource',
       event_type: envelope.eventType,
-      summary: '支付成功',
+      summary: envelope.summary ?? '支付成功',
       resource: {
         original_type: envelope.originalType,
         algorithm: 'AEAD_AES_256_GCM',
@@ -67,6 +68,25 @@ export function signRequest(rawBody: Buffer, { serial, privateKey }: WechatpaySi
     },
     rawBody,
   }
+}
+
+/** How the signature of a probe may be wrong; each of them was seen or asked for. */
+export type ProbeForm = 'another_signature' | 'invalid_base64' | 'right_signature'
+
+/**
+ * What WeChat Pay sends now and then to see who checks: the same notification under a signature that is marked as
+ * wrong. Whoever decodes it as base64 may fall over it (WxJava#3288), whoever cuts the mark off may accept it.
+ */
+export function signProbe(rawBody: Buffer, signer: WechatpaySigner, at: Date, form: ProbeForm): SignedRequest {
+  const { headers } = signRequest(rawBody, signer, at)
+  const right = headers['wechatpay-signature'] ?? ''
+  const behindMark = {
+    another_signature: randomBytes(243).toString('base64'),
+    // 19 characters of the mark and 326: one more than a multiple of four.
+    invalid_base64: randomBytes(243).toString('base64').slice(0, 324) + 'Aa',
+    right_signature: right,
+  }[form]
+  return { headers: { ...headers, 'wechatpay-signature': PROBE + behindMark }, rawBody }
 }
 
 /** RFC 3339 with the offset that WeChat Pay writes. */

@@ -16,7 +16,7 @@ const NONCE = /^[\x21-\x7e]{1,128}$/
 const LINE_FEED = 10
 
 /** A small share of WeChat Pay's traffic carries a signature that is wrong on purpose, to see who checks. */
-const PROBE = 'WECHATPAY/SIGNTEST/'
+export const PROBE = 'WECHATPAY/SIGNTEST/'
 
 /**
  * Checks who sent a notification and when: RSA-SHA256 over `timestamp\nnonce\nbody\n`, the bytes as they arrived.
