@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { createConnections } from '../runtime/connections.ts'
 import { serveHealth } from '../runtime/health.ts'
+import { listenAt } from '../runtime/listen.ts'
 import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, describeError, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
@@ -79,13 +79,10 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
   })
   const server = createServer(SERVER_LIMITS, app)
   connections.countOn(server)
-  await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(config.PORT, config.HOST, () => resolve()),
-  )
+  const port = await listenAt(server, { port: config.PORT, host: config.HOST, variable: 'PORT' })
   let stopping = false
   const ready = () => (stopping ? 'stopping' : lanes.ready())
   const health = await serveHealth(metrics.registry, { alive: () => true, ready }, config.METRICS_PORT)
-  const port = (server.address() as AddressInfo).port
   log.info({ port, metricsPort: health.port }, 'api listens')
 
   const stop = async () => {

@@ -1,6 +1,7 @@
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Express } from 'express'
 import type { Connections } from '../runtime/connections.ts'
+import { listenAt } from '../runtime/listen.ts'
 import { HEADER_LINES_MAX } from './callback-route.ts'
 import { createLeanServer } from './lean-server.ts'
 import { isAnswered } from './read-body.ts'
@@ -50,10 +51,10 @@ export async function listen(app: Express, port: number, limits: ServerLimits): 
     }
     socket.destroy()
   })
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, 511, resolve))
+  const listening = await listenAt(server, { port, variable: 'PORT' })
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     close: (graceMs) => limits.connections.drain(server, graceMs),
   }
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Registry } from 'prom-client'
+import { listenAt } from './listen.ts'
 
 /** What a probe is told; the reason is for the person who reads the probe's answer. */
 export interface Health {
@@ -36,9 +36,9 @@ export async function serveHealth(registry: Registry, health: Health, port: numb
     }
   })
   server.requestTimeout = 10_000
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, resolve))
+  const listening = await listenAt(server, { port, variable: 'METRICS_PORT' })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

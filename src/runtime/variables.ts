@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { z } from 'zod'
 
@@ -52,6 +53,26 @@ export const postgresUrl = z
     (text) => isDecodable(credentialsOf(text).replace(/%(?![0-9a-f]{2})/gi, '%25')),
     'must have its user and password percent-encoded as UTF-8',
   )
+
+  .superRefine((text, context) => {
+    const wanted = URL.parse(text)?.searchParams
+    for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+      const file = wanted?.get(name)
+      const code = file ? whyUnreadable(file) : undefined
+      const message = `names a file in ${name} that cannot be read (${code}): ${file}`
+      if (code !== undefined) context.addIssue({ code: 'custom', message })
+    }
+  })
+
+/** node-postgres reads the file when it connects, and throws where nobody expects it. */
+function whyUnreadable(file: string): string | undefined {
+  try {
+    readFileSync(file)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? String(error)
+  }
+}
 
 /** Empty for what is no address at all: that is refused already, but a refinement runs all the same. */
 function credentialsOf(text: string): string {
