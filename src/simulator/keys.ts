@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BadConfiguration } from '../runtime/config.ts'
-import { workerSecret } from '../providers/worker/config.ts'
+import { webhookSecret } from '../providers/standard-webhooks/keys.ts'
 import { selfSigned } from './certificate.ts'
 
 /** The senders' side of one merchant's keys. */
@@ -119,5 +119,5 @@ const loaded = (stored: StoredKeys): SenderKeys => ({
   ...stored,
   platforms: stored.platforms.map(({ serial, privateKey }) => ({ serial, privateKey: createPrivateKey(privateKey) })),
   alipayKey: createPrivateKey(stored.alipayKey),
-  workerSecrets: stored.workerSecrets.flatMap((text) => workerSecret(text) ?? []),
+  workerSecrets: stored.workerSecrets.flatMap((text) => webhookSecret(text) ?? []),
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { alipayTime, signNotice } from '../../src/providers/alipay/sign.ts'
 import { beijing, sealEnvelope, signRequest } from '../../src/providers/wechatpay/sign.ts'
-import { workerSecret } from '../../src/providers/worker/config.ts'
+import { webhookSecret } from '../../src/providers/standard-webhooks/keys.ts'
 import { signReport } from '../../src/providers/worker/sign.ts'
 
 /** A signed request, ready to be posted. */
@@ -155,7 +155,7 @@ const notice = (outTradeNo: string, at: Date) => ({
 })
 
 function workerKey(secret: string): KeyObject {
-  const key = workerSecret(secret)
+  const key = webhookSecret(secret)
   if (key === undefined) throw new Error('no worker secret')
   return key
 }

@@ -8,8 +8,6 @@ import type { CallbackRequest } from '../../src/providers/provider.ts'
 import { decodeSignature } from '../../src/providers/signature.ts'
 import { openResource } from '../../src/providers/wechatpay/open-resource.ts'
 import { verifySignature as verifyNotification } from '../../src/providers/wechatpay/verify.ts'
-import { workerSecret } from '../../src/providers/worker/config.ts'
-import { verifySignature as verifyReport } from '../../src/providers/worker/verify.ts'
 import { vector } from './vectors.ts'
 
 const lowerCase = (headers: Record<string, string>) =>
@@ -183,23 +181,4 @@ test('yansongda: a raw query decodes once and verifies, but is no payment', () =
   })
   const verdict = provider.verify(request({}, v.rawQuery), new Date(validToMs - 1_000))
   expect(verdict).toMatchObject({ kind: 'verified', messages: [{ facts: [] }] })
-})
-
-test('standard-webhooks: signatures of its libraries', () => {
-  interface Case {
-    secret: string
-    id: string
-    timestamp: string
-    payload: string
-    signature: string
-  }
-  const v = vector('standard-webhooks/sign') as { cases: Case[]; negative: Case[] }
-  const verdictOf = (c: Case) => {
-    const key = workerSecret(c.secret)
-    const headers = { 'webhook-id': c.id, 'webhook-timestamp': c.timestamp, 'webhook-signature': c.signature }
-    return verifyReport(request(headers, c.payload), key ? [key] : [], new Date(Number(c.timestamp) * 1_000))
-  }
-  expect(v.cases).toHaveLength(2)
-  for (const c of v.cases) expect(verdictOf(c)).toBeUndefined()
-  for (const c of v.negative) expect(verdictOf(c)).toEqual(BAD_SIGNATURE)
 })

@@ -9,7 +9,8 @@ const NOW = new Date('2026-01-02T03:04:05Z')
 const secret = createSecretKey(Buffer.alloc(32, 1))
 const newer = createSecretKey(Buffer.alloc(32, 2))
 const stranger = createSecretKey(Buffer.alloc(32, 3))
-const provider = createWorker({ secrets: [newer, secret] })
+const lasting = (...keys: KeyObject[]) => ({ secrets: keys.map((value) => ({ value, validToMs: Infinity })) })
+const provider = createWorker(lasting(newer, secret))
 
 const report = {
   type: 'shipment_completed',
@@ -47,7 +48,7 @@ passesSharedSuite({
   name: 'worker',
   now: NOW,
   provider,
-  otherMerchant: createWorker({ secrets: [stranger] }),
+  otherMerchant: createWorker(lasting(stranger)),
   otherMerchantRefuses: 'bad_signature',
   genuine: signed(report),
   message,
@@ -106,6 +107,15 @@ describe('worker', () => {
     for (const secrets of [[secret], [newer], [stranger, secret], [newer, stranger]])
       expect(provider.verify(signed(report, 'report_1', secrets), NOW).kind).toBe('verified')
     expect(provider.verify(signed(report, 'report_1', [stranger, stranger]), NOW).kind).toBe('refused')
+  })
+
+  test('a secret past its end verifies nothing, to the millisecond', () => {
+    const until = (validToMs: number) => createWorker({ secrets: [{ value: secret, validToMs }] })
+    expect(until(NOW.getTime()).verify(signed(report), NOW).kind).toBe('verified')
+    expect(until(NOW.getTime() - 1).verify(signed(report), NOW)).toEqual({
+      kind: 'refused',
+      rejection: { kind: 'bad_signature' },
+    })
   })
 
   test('passes over other versions, and looks at no more than eight', () => {

@@ -1,13 +1,13 @@
 import type { Provider } from '../provider.ts'
+import { inspectWebhook } from '../standard-webhooks/inspect.ts'
+import { SIGNED_HEADERS, verifySignature } from '../standard-webhooks/verify.ts'
 import type { WorkerConfig } from './config.ts'
-import { inspectWorker } from './inspect.ts'
 import { normalize } from './normalize.ts'
-import { SIGNED_HEADERS, verifySignature } from './verify.ts'
 
-/** Signed reports of one merchant's warehouse workers. */
+/** Reports of one merchant's warehouse workers, signed as Standard Webhooks. */
 export const createWorker = ({ secrets }: WorkerConfig): Provider => ({
   signedHeaders: SIGNED_HEADERS,
-  inspect: inspectWorker(secrets),
+  inspect: inspectWebhook(secrets),
   verify: (request, now) =>
     verifySignature(request, secrets, now) ?? normalize(request.rawBody, request.headers['webhook-id'] ?? ''),
 })

@@ -1,0 +1,38 @@
+import type { KeyObject } from 'node:crypto'
+import type { Dated } from '../config-files.ts'
+import { fingerprint } from '../fingerprint.ts'
+import type { CallbackRequest, Inspection } from '../provider.ts'
+import { givenSignatures, isSignedBy, signedMessage } from './verify.ts'
+
+const UNIX_SECONDS = /^\d{1,12}$/
+
+/** The signature of a message of Standard Webhooks, taken apart. */
+export const inspectWebhook = (keys: readonly Dated<KeyObject>[]): Inspection => {
+  const named = keys.map(({ value, validToMs }, index) => ({
+    ...{ id: `${value.type === 'secret' ? 'secret' : 'key'} ${index + 1}`, value, validToMs },
+    fingerprint: value.type === 'secret' ? null : fingerprint(value),
+  }))
+  return {
+    keys: named.map(({ id, fingerprint, validToMs }) => ({ id, fingerprint, validToMs })),
+    canonical: (request) => {
+      const head = headOf(request)
+      return head === undefined ? undefined : signedMessage(head, request.rawBody)
+    },
+    verifies: (request, keyId) => {
+      const [known, head] = [named.find(({ id }) => id === keyId), headOf(request)]
+      if (known === undefined || head === undefined) return false
+      return isSignedBy(known.value, givenSignatures(request.headers['webhook-signature'] ?? ''), head, request.rawBody)
+    },
+    namedKey: () => undefined,
+    signedAtSec: ({ headers }) => {
+      const timestamp = headers['webhook-timestamp'] ?? ''
+      return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined
+    },
+  }
+}
+
+/** `id.timestamp.`; undefined if the request lacks one of them. */
+function headOf({ headers }: CallbackRequest): string | undefined {
+  const [id, timestamp] = [headers['webhook-id'], headers['webhook-timestamp']]
+  return id === undefined || timestamp === undefined ? undefined : `${id}.${timestamp}.`
+}
