@@ -22,8 +22,9 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const WORD = /true|false|null/y
 
 /**
- * Reads JSON more strictly than JSON.parse: a key sent twice, `__proto__`, more than 32 levels and a number that is no
- * safe integer are refused, as two readers could understand each of them differently (and one of them ships goods).
+ * Reads JSON more strictly than JSON.parse: a key sent twice, `__proto__` and more than 32 levels are refused, as two
+ * readers could understand each of them differently (and one of them ships goods). A number that is not written as a
+ * safe integer (1.5, 1.0, 1e2, 2^53) is read as NaN, which no field takes: what else is in the text can be used.
  * @param opaqueKey under this key an array or object is not read but kept as text (`RawText`), so that a number in it
  *   (an article's 20-digit id, a price 1.10) reaches the workers digit for digit.
  * @throws BadJson
@@ -76,7 +77,7 @@ export function parseStrictJson(text: string, opaqueKey?: string): Json {
     if (word !== undefined) return JSON.parse(word) as boolean | null
     const number = token(NUMBER) ?? expected(path, 'a value')
     const value = Number(number)
-    return /[.eE]/.test(number) || !Number.isSafeInteger(value) ? refuse(path, 'must be an integer below 2^53') : value
+    return /[.eE]/.test(number) || !Number.isSafeInteger(value) ? NaN : value
   }
   function value(path: string, depth: number, opaque: boolean): Json {
     if (depth > DEPTH_MAX) refuse(path, `is nested deeper than ${DEPTH_MAX} levels`)

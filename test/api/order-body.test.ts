@@ -48,6 +48,10 @@ test.each([
   [{ out_trade_no: '..' }, /^out_trade_no \|/],
   [{ amount_minor: undefined }, 'amount_minor | amount_minor is missing.'],
   [{ amount_minor: '1999' }, /^amount_minor \| amount_minor must be an integer in minor units/],
+  [{ amount_minor: NaN }, /^amount_minor \| amount_minor must be an integer in minor units/],
+  [{ expires_at: NaN }, /^expires_at \|/],
+  [{ payload: NaN }, /^payload \|/],
+  [{ group: NaN }, /^group \|/],
   [{ amount_minor: 0 }, 'amount_minor | amount_minor must be at least 1.'],
   [{ amount_minor: -1 }, /^amount_minor \|/],
   [{ amount_minor: 2 ** 53 - 1 }, 'amount_minor | amount_minor must be at most 9007199254740990.'],
@@ -69,7 +73,7 @@ test.each([
   expect(refusalOf({ ...VALID, ...change })).toMatch(expected)
 })
 
-test.each([[null], [[]], ['x'], [1]])('%j is no order', (value) => {
+test.each([[null], [[]], ['x'], [1], [NaN]])('%j is no order', (value) => {
   expect(refusalOf(value)).toBe(' | An object is expected.')
 })
 
