@@ -12,6 +12,8 @@ export const GATEWAY = {
   PORT: port(8080),
   /** A directory with one `<merchant>.json` per merchant. */
   MERCHANTS_DIR: z.string(),
+  /** Between two looks at the merchants' files, which are loaded once they rest that long; 0: only on SIGHUP. */
+  MERCHANTS_RELOAD_MS: count(0, 3_600_000, 5_000),
   /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
   PUBLISH_INTERVAL_MS: count(0, 100, 10),
   /** Callbacks read and not yet answered; one more is refused as overload. */

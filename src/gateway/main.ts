@@ -6,5 +6,7 @@ import { startGateway } from './start.ts'
 await runProcess(async () => {
   const { config, merchants } = readGateway(process.env)
   const log = createLog('gateway', config.LOG_LEVEL)
-  return { running: await startGateway(config, { log, merchants }), log }
+  const gateway = await startGateway(config, { log, merchants })
+  process.on('SIGHUP', () => void gateway.reloadMerchants())
+  return { running: gateway, log }
 })

@@ -9,8 +9,30 @@ export function createMetrics(registry = new Registry()) {
   delay.enable()
   const registers = [registry]
   let readInFlight = () => 0
+  const reloads = new Counter({
+    name: 'paidonce_merchants_reloads_total',
+    help: "Loads of the merchants' files after the first: loaded, or refused as a whole for a mistake in one",
+    labelNames: ['outcome'] as const,
+    registers,
+  })
+  const reloadFailed = new Gauge({
+    name: 'paidonce_merchants_reload_failed',
+    help: "1 while the merchants' files are not what is in use, as they hold a mistake",
+    registers,
+  })
+  const merchantsLoadedAt = new Gauge({
+    name: 'paidonce_merchants_loaded_timestamp_seconds',
+    help: "When the merchants' files in use were loaded",
+    registers,
+  })
   return {
     registry,
+    merchantsLoadedAt,
+    noteReload: (outcome: 'loaded' | 'refused', at: Date) => {
+      reloads.inc({ outcome })
+      reloadFailed.set(outcome === 'refused' ? 1 : 0)
+      if (outcome === 'loaded') merchantsLoadedAt.set(at.getTime() / 1_000)
+    },
     callbacks: new Counter({
       name: 'paidonce_gateway_callbacks_total',
       help: 'Callbacks answered: accepted (in Kafka), refused (the sender must change something), failed (we must)',

@@ -1,4 +1,5 @@
-import { loadMerchants, type Merchants } from '../providers/merchants.ts'
+import { loadMerchants, type LoadedMerchants } from '../providers/merchants.ts'
+import { watchMerchants } from '../providers/watch-merchants.ts'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { createConnections } from '../runtime/connections.ts'
 import { serveHealth } from '../runtime/health.ts'
@@ -15,7 +16,8 @@ import { createRefusalLog } from './refusal-log.ts'
 export interface GatewayDeps {
   readonly log?: Log
   readonly clock?: Clock
-  readonly merchants?: Merchants
+  /** Loaded already from MERCHANTS_DIR. */
+  readonly merchants?: LoadedMerchants
   readonly connect?: Connect
   readonly onFatal?: (error: Error) => void
 }
@@ -23,6 +25,8 @@ export interface GatewayDeps {
 export interface Gateway extends Running {
   readonly port: number
   readonly metricsPort: number
+  /** Loads the merchants' files now. Resolves when that is decided; the outcome is in the log and the metrics. */
+  readonly reloadMerchants: () => Promise<void>
 }
 
 /**
@@ -33,16 +37,23 @@ export interface Gateway extends Running {
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}): Promise<Gateway> {
   const { clock = systemClock, log = createLog('gateway', config.LOG_LEVEL), connect = connectBackend } = deps
-  const merchants = deps.merchants ?? loadMerchants(config.MERCHANTS_DIR)
+  const loaded = deps.merchants ?? loadMerchants(config.MERCHANTS_DIR)
   const onFatal = deps.onFatal ?? endProcess
   const metrics = createMetrics()
+  metrics.merchantsLoadedAt.set(clock.now().getTime() / 1_000)
+  const watch = watchMerchants(loaded, {
+    directory: config.MERCHANTS_DIR,
+    intervalMs: config.MERCHANTS_RELOAD_MS,
+    onReload: (outcome) => metrics.noteReload(outcome, clock.now()),
+    log,
+  })
   const connections = createConnections(config.CONNECTIONS_MAX)
   const stopping = new AbortController()
   let backend: Backend | undefined
 
   const app = createApp(
     {
-      ...{ merchants, clock, metrics },
+      ...{ merchants: watch.merchants, clock, metrics },
       receive: () => backend?.receive,
       mayKeepAlive: connections.mayKeepAlive,
       inFlightMax: config.IN_FLIGHT_MAX,
@@ -60,7 +71,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
     return backend === undefined ? 'Kafka or the schema registry has not been reached yet' : true
   }
   const health = await serveHealth(metrics.registry, { alive: () => true, ready }, config.METRICS_PORT)
-  log.info({ port: server.port, metricsPort: health.port, merchants: merchants.names.length }, 'gateway listens')
+  log.info({ port: server.port, metricsPort: health.port, merchants: loaded.names.length }, 'gateway listens')
 
   const connected = connect(config, { log, clock, metrics, onFatal, signal: stopping.signal }).then(
     (reached) => {
@@ -76,6 +87,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
 
   const stop = async () => {
     stopping.abort()
+    watch.stop()
     await server.close(ANSWER_MS_MAX + 1_000)
     await connected
     await backend?.close()
@@ -84,7 +96,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
     log.info('gateway stopped')
   }
   let stopped: Promise<void> | undefined
-  return { port: server.port, metricsPort: health.port, stop: () => (stopped ??= stop()) }
+  return {
+    ...{ port: server.port, metricsPort: health.port, reloadMerchants: watch.reload },
+    stop: () => (stopped ??= stop()),
+  }
 }
 
 /** Outside of any promise, so that it reaches the process's last handler, which prints it and exits. */

@@ -1,7 +1,8 @@
-import { createPublicKey, X509Certificate, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import type { KeyObject, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { createKeyMaker, type KeyMaker } from './known-keys.ts'
+import { createFileReader, type FileReader } from './seen-files.ts'
 
 /** Zod shapes for what a merchant's file names by path, relative to that file. A value that cannot be read or used is
  * reported at its field; what is in it is never part of the message. */
@@ -39,13 +40,17 @@ export function dated<T>(file: z.ZodType<T>): z.ZodType<Dated<T>> {
 
 const RSA_BITS_MIN = 2_048
 
-export function configFiles(directory: string): ConfigFiles {
+/** @param parts what reads the files and makes the keys: given where the same directory is loaded more than once */
+export function configFiles(
+  directory: string,
+  { reader = createFileReader(), maker = createKeyMaker() }: { reader?: FileReader; maker?: KeyMaker } = {},
+): ConfigFiles {
   const text = z
     .string()
     .min(1)
     .transform((name, context) => {
       try {
-        return readFileSync(resolve(directory, name), 'utf8').replace(/\r?\n$/, '')
+        return reader.read(resolve(directory, name)).replace(/\r?\n$/, '')
       } catch {
         return fail(context, `cannot read the file ${name}: it must exist beside this one and be readable`)
       }
@@ -55,9 +60,7 @@ export function configFiles(directory: string): ConfigFiles {
     publicKey: text.transform((content, context) => {
       if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
       try {
-        const key = content.includes('-----BEGIN')
-          ? createPublicKey(content)
-          : createPublicKey({ key: Buffer.from(content, 'base64'), format: 'der', type: 'spki' })
+        const key = maker.publicKey(content)
         return isStrongRsa(key) ? key : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
       } catch {
         return fail(context, 'must hold a public key, as PEM or as base64 of its DER form')
@@ -65,7 +68,7 @@ export function configFiles(directory: string): ConfigFiles {
     }),
     certificate: text.transform((content, context) => {
       try {
-        const certificate = new X509Certificate(content)
+        const certificate = maker.certificate(content)
         return isStrongRsa(certificate.publicKey)
           ? certificate
           : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)

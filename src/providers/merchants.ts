@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { BadConfiguration } from '../runtime/config.ts'
 import { configFiles } from './config-files.ts'
+import { createKeyMaker, type KnownKeys } from './known-keys.ts'
 import type { Provider } from './provider.ts'
 import { PROVIDERS } from './registry.ts'
+import { createFileReader, type FileReader, type SeenFiles } from './seen-files.ts'
 
 /** Every merchant with its providers bound to its keys. */
 export interface Merchants {
@@ -16,23 +18,61 @@ export interface Merchants {
 /** The part of a callback's address that names the merchant, and the name of its file. */
 const MERCHANT = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
+/** One load of a directory: what it looked at, and what came of it. */
+export type Load = { readonly seen: SeenFiles } & (
+  | { readonly kind: 'loaded'; readonly merchants: LoadedMerchants }
+  /** Every file and field that is wrong, one line each. Nothing of it is taken. */
+  | { readonly kind: 'refused'; readonly problems: readonly string[] }
+)
+
+/** With what the next load needs to know of this one. */
+export interface LoadedMerchants extends Merchants {
+  readonly seen: SeenFiles
+  readonly keys: KnownKeys
+}
+
 /**
  * Reads `<merchant>.json` from a directory: one section per provider, secrets and keys by paths relative to the file.
  * Keys become key objects here, once: from PEM at each verification they would cost six times the verification.
  * @throws BadConfiguration naming every file and field that is wrong
  */
-export function loadMerchants(directory: string): Merchants {
+export function loadMerchants(directory: string): LoadedMerchants {
+  const load = inSteps(directory)
+  let step = load.next()
+  while (step.done !== true) step = load.next()
+  if (step.value.kind === 'loaded') return step.value.merchants
+  throw new BadConfiguration(`Bad merchants in ${directory}:\n${step.value.problems.join('\n')}`)
+}
+
+/**
+ * The same for a process that serves requests meanwhile: one merchant per turn of the event loop.
+ * @param before whose key objects are taken over where the key is the same
+ */
+export async function reloadMerchants(directory: string, before: LoadedMerchants): Promise<Load> {
+  const load = inSteps(directory, before.keys)
+  let step = load.next()
+  while (step.done !== true) {
+    await setImmediate()
+    step = load.next()
+  }
+  return step.value
+}
+
+function* inSteps(directory: string, known?: KnownKeys): Generator<undefined, Load, undefined> {
   const problems: string[] = []
   const merchants = new Map<string, ReadonlyMap<string, Provider>>()
-  const files = configFiles(directory)
+  const reader = createFileReader()
+  const maker = createKeyMaker(known)
+  const files = configFiles(directory, { reader, maker })
   const shape = z
     .strictObject(Object.fromEntries([...PROVIDERS].map(([name, { section }]) => [name, section(files).optional()])))
     .refine((sections) => Object.keys(sections).length > 0, 'must have a section for at least one provider')
 
-  for (const file of filesIn(directory, problems)) {
+  for (const file of filesIn(directory, reader, problems)) {
+    yield
     const merchant = file.slice(0, -'.json'.length)
     if (!MERCHANT.test(merchant)) problems.push(`✖ ${file}: a merchant is 1 to 64 of a-z, 0-9, _ and -`)
-    const json = readJson(join(directory, file), file, problems)
+    const json = readJson(resolve(directory, file), file, reader, problems)
     if (json === undefined) continue
     const parsed = shape.safeParse(json.value)
     if (parsed.success) {
@@ -43,27 +83,27 @@ export function loadMerchants(directory: string): Merchants {
         problems.push(`✖ ${file}${path.length > 0 ? `: ${path.join('.')}` : ''}: ${message}`)
     }
   }
-  if (problems.length > 0) throw new BadConfiguration(`Bad merchants in ${directory}:\n${problems.join('\n')}`)
-  return {
-    names: [...merchants.keys()].sort(),
-    find: (provider, merchant) => merchants.get(merchant)?.get(provider),
-  }
+  const { seen } = reader
+  if (problems.length > 0) return { kind: 'refused', seen, problems }
+  const names = [...merchants.keys()].sort()
+  const find = (provider: string, merchant: string) => merchants.get(merchant)?.get(provider)
+  return { kind: 'loaded', seen, merchants: { names, find, seen, keys: maker.keys } }
 }
 
-function filesIn(directory: string, problems: string[]): string[] {
+function filesIn(directory: string, reader: FileReader, problems: string[]): string[] {
   try {
-    const files = readdirSync(directory).filter((name) => name.endsWith('.json'))
+    const files = reader.list(directory)
     if (files.length === 0) problems.push('✖ no <merchant>.json there: write one for each merchant')
-    return files.sort()
+    return files
   } catch {
     problems.push('✖ cannot read this directory: MERCHANTS_DIR must name one with a <merchant>.json for each merchant')
     return []
   }
 }
 
-function readJson(path: string, file: string, problems: string[]): { value: unknown } | undefined {
+function readJson(path: string, file: string, reader: FileReader, problems: string[]): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(readFileSync(path, 'utf8')) as unknown }
+    return { value: JSON.parse(reader.read(path)) as unknown }
   } catch (error) {
     // The parser's own message quotes the text around the mistake; a secret pasted there would be in the log.
     problems.push(`✖ ${file}: ${error instanceof SyntaxError ? 'is no valid JSON' : 'cannot be read'}`)
