@@ -46,6 +46,17 @@ export type Verdict =
   | { readonly kind: 'verified'; readonly messages: readonly [VerifiedMessage, ...VerifiedMessage[]] }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
 
+/** A return query's own verdict: it has no place for a fact, so that none can follow from one. */
+export type ReturnVerdict =
+  { readonly kind: 'verified'; readonly says: ReturnSays } | { readonly kind: 'refused'; readonly rejection: Rejection }
+
+/** For the buyer's eyes, as the provider wrote it; empty where it wrote nothing that can be shown. */
+export interface ReturnSays {
+  readonly outTradeNo: string
+  readonly tradeNo: string
+  readonly totalAmount: string
+}
+
 export interface Answer {
   readonly status: number
   readonly contentType: string
@@ -64,7 +75,7 @@ export interface Provider {
   /** What `paidonce callback explain` looks at; never used on the way of a callback. */
   readonly inspect: Inspection
   /** Only where the provider sends the buyer's browser back with a signed query: it proves who wrote it, and no payment. */
-  readonly verifyReturn?: (rawQuery: string, now: Date) => Verdict
+  readonly verifyReturn?: (rawQuery: string, now: Date) => ReturnVerdict
 }
 
 /** One merchant's keys and the rule of signing, one step at a time, without time or policy. Nothing here throws. */

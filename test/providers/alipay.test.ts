@@ -1,90 +1,38 @@
 import { createPublicKey, createSign, X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { fenOfYuan } from '../../src/providers/alipay/amount.ts'
-import { createAlipay } from '../../src/providers/alipay/create.ts'
-import { encodeForm, signNotice, type NoticeFields } from '../../src/providers/alipay/sign.ts'
-import { signedContent, signedNames } from '../../src/providers/alipay/signed-content.ts'
+import { fenOfYuan, yuanOfFen } from '../../src/providers/alipay/amount.ts'
+import { bareCloseNotice } from '../../src/providers/alipay/notice-fields.ts'
 import { parseForm } from '../../src/providers/alipay/parse-form.ts'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
+import { encodeForm, type NoticeFields } from '../../src/providers/alipay/sign.ts'
+import { signedContent, signedNames } from '../../src/providers/alipay/signed-content.ts'
+import {
+  alipayKey,
+  APP_ID,
+  bound,
+  factsOf,
+  fullRefund,
+  message,
+  notice,
+  NOW,
+  partialRefund,
+  payment,
+  paymentFact,
+  provider,
+  refused,
+  request,
+  signedBytes,
+  signOf,
+  TRADE,
+  unpaidClose,
+  unsigned,
+  verdictOf,
+  waiting,
+  without,
+} from './alipay-subject.ts'
 import { passesSharedSuite } from './shared-suite.ts'
 import { otherPrivateKey, platform, platformPrivateKey } from './vectors.ts'
 
-const NOW = new Date('2024-05-20T05:29:36Z')
-const alipayKey = { key: createPublicKey(platform.wechatPayPublicKeyPem), validToMs: Infinity }
-const bound = (appId: string, keys = [alipayKey]) =>
-  createAlipay({ appIds: new Set([appId]), sellerIds: new Set(['2088000000000001']), keys })
-const provider = bound('2021000000000001')
-
-const payment = {
-  gmt_create: '2024-05-20 13:29:22',
-  charset: 'utf-8',
-  subject: '会员+ 5% off & more=less',
-  buyer_id: '2088000000000002',
-  invoice_amount: '88.00',
-  notify_id: '2024052000222132936068450559358070',
-  fund_bill_list: '[{"amount":"88.00","fundChannel":"ALIPAYACCOUNT"}]',
-  passback_params: '%7B%22id%22%3A1%7D',
-  notify_type: 'trade_status_sync',
-  trade_status: 'TRADE_SUCCESS',
-  receipt_amount: '88.00',
-  buyer_pay_amount: '80.00',
-  app_id: '2021000000000001',
-  sign_type: 'RSA2',
-  seller_id: '2088000000000001',
-  gmt_payment: '2024-05-20 13:29:35',
-  notify_time: '2024-05-20 13:29:36',
-  version: '1.0',
-  out_trade_no: 'T1_2024',
-  total_amount: '88.00',
-  trade_no: '2024052022001468450512505578',
-  // Alipay's own sample of a plain payment carries these.
-  refund_fee: '0.00',
-  gmt_close: '2024-05-20 13:29:35',
-}
-const without = (...fields: string[]) =>
-  Object.fromEntries(Object.entries(payment).filter(([field]) => !fields.includes(field)))
-const notice = (fields: NoticeFields = payment, key = platformPrivateKey): CallbackRequest => ({
-  ...signNotice(fields, key),
-  repeatedHeaders: [],
-})
-const request = (rawBody: Buffer | string): CallbackRequest => ({
-  headers: {},
-  repeatedHeaders: [],
-  rawBody: Buffer.from(rawBody),
-})
-const verdictOf = (fields: NoticeFields) => provider.verify(notice(fields), NOW)
-const message = {
-  outTradeNo: 'T1_2024',
-  messageType: 'TRADE_SUCCESS',
-  messageId: payment.notify_id,
-  facts: [
-    {
-      eventType: 'payment_succeeded' as const,
-      providerRef: 'alipay:2024052022001468450512505578',
-      paymentRef: null,
-      amountMinor: 8800,
-      currency: 'CNY',
-      amountKind: 'none' as const,
-      eventTimeMs: Date.parse('2024-05-20T05:29:35Z'),
-      detail: null,
-    },
-  ],
-}
 const verified = { kind: 'verified', messages: [message] }
-const refused = (kind: string, field?: string) => ({
-  kind: 'refused',
-  rejection: field === undefined ? { kind } : { kind, field },
-})
-/** Signs whatever pairs are in a form, in a body of any shape. */
-function signedBytes(rawBody: Buffer): CallbackRequest {
-  const form = parseForm(rawBody)
-  const content = form === undefined ? rawBody : signedContent(form, signedNames(form))
-  const sign = createSign('RSA-SHA256').update(content).sign(platformPrivateKey, 'base64')
-  return rawBody.length === 0
-    ? request('')
-    : request(Buffer.concat([rawBody, Buffer.from(`&sign_type=RSA2&${encodeForm({ sign })}`)]))
-}
-const unsigned = encodeForm(without('sign_type'))
 
 passesSharedSuite({
   name: 'alipay',
@@ -113,54 +61,20 @@ passesSharedSuite({
     ['total_amount', '８８'],
     ['total_amount', ' 88.00'],
     ['total_amount', '12345678901234.00'],
+    ['refund_fee', 'ten'],
+    ['refund_fee', '-1.00'],
+    ['refund_fee', '10.005'],
     ['charset', 'utf-16'],
     ['charset', 'x'],
   ],
   duplicateField: signedBytes(Buffer.from(`${unsigned}&total_amount=0.01`)),
   unmapped: [
-    [
-      'a partial refund',
-      notice({ ...payment, gmt_refund: '2024-05-21 10:00:00.320', refund_fee: '10.00', out_biz_no: 'R-2' }),
-      'T1_2024',
-    ],
-    ['a partial refund without its time', notice({ ...payment, refund_fee: '10.00' }), 'T1_2024'],
-    [
-      'a partial refund without its fee',
-      notice({ ...without('refund_fee'), gmt_refund: '2024-05-21 10:00:00' }),
-      'T1_2024',
-    ],
-    ['a refund whose fee nobody can read', notice({ ...payment, refund_fee: 'ten' }), 'T1_2024'],
-    [
-      'the end of a trade after a refund',
-      notice({ ...payment, trade_status: 'TRADE_FINISHED', refund_fee: '10.00' }),
-      'T1_2024',
-    ],
-    [
-      'a full refund',
-      notice({ ...payment, trade_status: 'TRADE_CLOSED', gmt_refund: '2024-05-21 10:00:00', refund_fee: '88.00' }),
-      'T1_2024',
-    ],
-    ['a close of an unpaid trade', notice({ ...without('gmt_payment'), trade_status: 'TRADE_CLOSED' }), 'T1_2024'],
-    [
-      'a trade that waits for its buyer',
-      notice({ ...without('gmt_payment'), trade_status: 'WAIT_BUYER_PAY' }),
-      'T1_2024',
-    ],
     ['a trade in another currency', notice({ ...payment, trans_currency: 'JPY' }), 'T1_2024'],
     ['a status that nobody has heard of', notice({ ...payment, trade_status: 'TRADE_PENDING' }), 'T1_2024'],
-    ['a payment without its type', notice(without('notify_type')), 'T1_2024'],
+    ['a payment without its type', notice(without(payment, 'notify_type')), 'T1_2024'],
     ['another type of notice', notice({ ...payment, notify_type: 'servicemarket_order_notify' }), 'T1_2024'],
-    // The documented sample of a close by alipay.trade.close has these fields alone.
-    [
-      'a notice that names no order',
-      notice({
-        notify_type: 'trade_status_sync',
-        notify_id: 'n1',
-        notify_time: '2024-05-20 13:29:36',
-        sign_type: 'RSA2',
-      }),
-      null,
-    ],
+    ['a trade that waits for its buyer', notice(waiting), 'T1_2024'],
+    ['a notice that names no order', notice(bareCloseNotice('n1', NOW)), null],
   ],
 })
 
@@ -175,7 +89,7 @@ describe('alipay', () => {
   test('the algorithm is ours to say: a notice under any other sign_type is refused, valid or not', () => {
     for (const sign_type of ['RSA', 'rsa2', 'HMAC', ''])
       expect(verdictOf({ ...payment, sign_type })).toEqual(refused('malformed', 'sign_type'))
-    expect(verdictOf(without('sign_type'))).toEqual(refused('malformed', 'sign_type'))
+    expect(verdictOf(without(payment, 'sign_type'))).toEqual(refused('malformed', 'sign_type'))
     const form = parseForm(Buffer.from(unsigned))
     const sha1 = createSign('RSA-SHA1')
       .update(form ? signedContent(form, signedNames(form)) : '')
@@ -210,7 +124,7 @@ describe('alipay', () => {
     ]
     for (const subject of texts) expect(verdictOf({ ...payment, subject })).toEqual(verified)
     const escaped = encodeForm({ ...payment, fund_bill_list: payment.fund_bill_list.replaceAll('"', '&quot;') })
-    const sign = /&sign=[^&]*/.exec(notice().rawBody.toString())?.[0] ?? ''
+    const sign = signOf(payment)
     expect(provider.verify(request(escaped + sign), NOW)).toEqual(refused('bad_signature'))
   })
 
@@ -232,7 +146,7 @@ describe('alipay', () => {
   test('takes empty values as signed with their name, and as left out: sources conflict', () => {
     const empty = { ...payment, voucher_detail_list: '', body: '' }
     expect(verdictOf(empty)).toEqual(verified)
-    const sign = /&sign=[^&]*/.exec(notice().rawBody.toString())?.[0] ?? ''
+    const sign = signOf(payment)
     expect(provider.verify(request(encodeForm(empty) + sign), NOW)).toEqual(verified)
     const emptied = { ...payment, total_amount: '' }
     expect(provider.verify(request(encodeForm(emptied) + sign), NOW)).toEqual(refused('bad_signature'))
@@ -248,7 +162,7 @@ describe('alipay', () => {
     expect(gbk).toMatchObject({ messages: [{ outTradeNo: '订单1' }] })
     const notOfTheCharset = verdictOf({ ...payment, out_trade_no: Buffer.from('b6a9b5a531', 'hex') })
     expect(notOfTheCharset).toEqual(refused('malformed', 'out_trade_no'))
-    expect(verdictOf({ ...without('charset'), out_trade_no: '订单1' })).toMatchObject({
+    expect(verdictOf({ ...without(payment, 'charset'), out_trade_no: '订单1' })).toMatchObject({
       messages: [{ outTradeNo: '订单1' }],
     })
   })
@@ -275,28 +189,136 @@ describe('alipay', () => {
 
   test.for(['app_id', 'seller_id'] as const)('is no payment of ours with another %s, or without one', (field) => {
     expect(verdictOf({ ...payment, [field]: '2088000000000009' })).toEqual(refused('wrong_recipient', field))
-    expect(verdictOf(without(field))).toEqual(refused('wrong_recipient', field))
+    expect(verdictOf(without(payment, field))).toEqual(refused('wrong_recipient', field))
     expect(verdictOf({ ...payment, trade_status: 'TRADE_CLOSED', [field]: '2088000000000009' })).toEqual(
       refused('wrong_recipient', field),
     )
   })
 
   test('tries each key held, the expired ones excepted', () => {
-    const stranger = { key: createPublicKey(otherPrivateKey), validToMs: Infinity }
+    const stranger = { ...alipayKey, id: 'publicKeyFiles.1', key: createPublicKey(otherPrivateKey) }
     const certificate = new X509Certificate(platform.wechatPayCertificatePem)
-    const expiring = { key: certificate.publicKey, validToMs: certificate.validToDate.getTime() }
+    const expiring = { ...alipayKey, key: certificate.publicKey, validToMs: certificate.validToDate.getTime() }
     const after = new Date(expiring.validToMs + 1)
-    expect(bound('2021000000000001', [stranger, expiring]).verify(notice(), NOW)).toEqual(verified)
-    expect(bound('2021000000000001', [stranger, expiring]).verify(notice(), after)).toEqual(refused('bad_signature'))
-    expect(bound('2021000000000001', [expiring]).verify(notice(), after)).toMatchObject({
+    expect(bound(APP_ID, [stranger, expiring]).verify(notice(), NOW)).toEqual(verified)
+    expect(bound(APP_ID, [stranger, expiring]).verify(notice(), after)).toEqual(refused('bad_signature'))
+    expect(bound(APP_ID, [expiring]).verify(notice(), after)).toMatchObject({
       rejection: { kind: 'unknown_key' },
     })
   })
 
+  test('a partial refund is the figure so far and its payment, the refund first', () => {
+    const refund = {
+      eventType: 'refund_succeeded',
+      providerRef: `${TRADE}/refunded/1000`,
+      paymentRef: TRADE,
+      amountMinor: 1000,
+      currency: 'CNY',
+      amountKind: 'cumulative',
+      eventTimeMs: Date.parse('2024-05-21T02:00:00.320Z'),
+      detail: 'out_biz_no R-1; TRADE_SUCCESS',
+    }
+    expect(factsOf(partialRefund)).toEqual([refund, paymentFact])
+    expect(factsOf({ ...partialRefund, trade_status: 'TRADE_FINISHED' })).toEqual([
+      { ...refund, detail: 'out_biz_no R-1; TRADE_FINISHED' },
+      paymentFact,
+    ])
+    expect(factsOf(without(partialRefund, 'out_biz_no'))).toEqual([{ ...refund, detail: 'TRADE_SUCCESS' }, paymentFact])
+    expect(factsOf({ ...partialRefund, out_biz_no: 'x'.repeat(300) })).toMatchObject([{ detail: 'TRADE_SUCCESS' }, {}])
+    // Without the payment's time it is not known to have been before the order expired, say.
+    expect(factsOf(without(partialRefund, 'gmt_payment'))).toEqual([refund])
+  })
+
+  test('a refund is told by its time or by a sum, and both alone', () => {
+    const noticedMs = Date.parse('2024-05-21T02:00:00Z')
+    expect(factsOf(without(partialRefund, 'gmt_refund'))).toMatchObject([
+      { amountKind: 'cumulative', amountMinor: 1000, eventTimeMs: noticedMs },
+      {},
+    ])
+    for (const refund_fee of ['0.00', '', 'ten', '1e1'])
+      expect(factsOf({ ...partialRefund, refund_fee })).toEqual(refused('malformed', 'refund_fee'))
+    expect(factsOf(without(partialRefund, 'refund_fee'))).toEqual(refused('malformed', 'refund_fee'))
+    for (const refund_fee of ['0', '0.0', '0.00'])
+      expect(factsOf({ ...payment, refund_fee, gmt_refund: '' })).toEqual([paymentFact])
+  })
+
+  test('a full refund is no close: TRADE_CLOSED with a refund in it', () => {
+    const refund = {
+      eventType: 'refund_succeeded',
+      providerRef: `${TRADE}/refunded/8800`,
+      amountKind: 'cumulative',
+      amountMinor: 8800,
+      eventTimeMs: Date.parse('2024-05-22T02:00:00.999Z'),
+      detail: 'out_biz_no R-2; TRADE_CLOSED',
+    }
+    expect(factsOf(fullRefund)).toMatchObject([refund, paymentFact])
+    expect(factsOf(without(fullRefund, 'refund_fee'))).toMatchObject([refund, paymentFact])
+    expect(factsOf(without(fullRefund, 'gmt_refund', 'gmt_close'))).toMatchObject([
+      { ...refund, eventTimeMs: Date.parse('2024-05-21T02:00:00Z') },
+      paymentFact,
+    ])
+    // More than was paid is for the order to judge.
+    expect(factsOf({ ...fullRefund, refund_fee: '99.00' })).toMatchObject([{ amountMinor: 9900 }, paymentFact])
+  })
+
+  test('a close of an unpaid trade is one, with or without a fee of nothing', () => {
+    const closed = {
+      eventType: 'provider_closed',
+      providerRef: TRADE,
+      paymentRef: null,
+      amountMinor: 0,
+      currency: '',
+      amountKind: 'none',
+      eventTimeMs: Date.parse('2024-05-20T06:00:00Z'),
+      detail: null,
+    }
+    for (const change of [{}, { refund_fee: '0.00' }, { refund_fee: '', gmt_refund: '' }, { total_amount: '' }])
+      expect(factsOf({ ...unpaidClose, ...change })).toEqual([closed])
+    expect(factsOf(without(unpaidClose, 'gmt_close'))).toEqual([
+      { ...closed, eventTimeMs: Date.parse('2024-05-20T05:29:36Z') },
+    ])
+    expect(factsOf(without(unpaidClose, 'trade_no'))).toEqual(refused('malformed', 'trade_no'))
+  })
+
+  test('a trade that waits for its buyer changes nothing, and says so', () => {
+    expect(verdictOf(waiting)).toEqual({
+      kind: 'verified',
+      messages: [{ ...message, messageType: 'WAIT_BUYER_PAY', facts: [], instead: { kind: 'no_effect' } }],
+    })
+  })
+
+  test.for([
+    ['a refund', partialRefund],
+    ['a full refund', fullRefund],
+    ['a close', unpaidClose],
+    ['a trade that waits', waiting],
+  ] as const)('%s of another app or seller is none of ours, nor one of nobody', ([, fields]) => {
+    for (const field of ['app_id', 'seller_id']) {
+      expect(verdictOf({ ...fields, [field]: '2088000000000009' })).toEqual(refused('wrong_recipient', field))
+      expect(verdictOf(without(fields, field))).toEqual(refused('wrong_recipient', field))
+    }
+  })
+
+  test('where an e-mail is configured it must be right, and may stand for the number', () => {
+    const email = 'shop@example.com'
+    const kindOf = (fields: NoticeFields, emails: string[]) =>
+      bound(APP_ID, [alipayKey], emails).verify(notice(fields), NOW)
+    const foreign = refused('wrong_recipient', 'seller_email')
+    expect(kindOf({ ...payment, seller_email: 'other@example.com' }, [])).toEqual(verified)
+    expect(kindOf({ ...payment, seller_email: email }, [email])).toEqual(verified)
+    expect(kindOf(payment, [email])).toEqual(verified)
+    expect(kindOf({ ...payment, seller_email: 'other@example.com' }, [email])).toEqual(foreign)
+    expect(kindOf({ ...without(payment, 'seller_id'), seller_email: email }, [email])).toEqual(verified)
+    expect(kindOf(without(payment, 'seller_id'), [email])).toEqual(refused('wrong_recipient', 'seller_id'))
+    expect(kindOf({ ...payment, seller_id: '2088000000000009', seller_email: email }, [email])).toEqual(
+      refused('wrong_recipient', 'seller_id'),
+    )
+  })
+
   test('takes the time of the notice, or ours, where the payment says none', () => {
     const timeOf = (fields: NoticeFields) => {
-      const verdict = verdictOf(fields)
-      return verdict.kind === 'verified' ? verdict.messages[0].facts[0]?.eventTimeMs : verdict
+      const facts = factsOf(fields)
+      return 'kind' in facts ? facts : facts[0]?.eventTimeMs
     }
     expect(timeOf({ ...payment, gmt_payment: '' })).toBe(Date.parse('2024-05-20T05:29:36Z'))
     expect(timeOf({ ...payment, gmt_payment: 'soon', notify_time: 'now' })).toBe(NOW.getTime())
@@ -328,3 +350,8 @@ test.for([
   ['1.00\n', undefined],
   ['', undefined],
 ] as const)('%s yuan are %s fen', ([yuan, fen]) => expect(fenOfYuan(yuan)).toBe(fen))
+
+test.for([0, 1, 99, 100, 1990, 999_999_999_999_999])('%s fen are written with two decimals', (fen) => {
+  expect(yuanOfFen(fen)).toMatch(/^\d+\.\d\d$/)
+  expect(fenOfYuan(yuanOfFen(fen))).toBe(fen)
+})

@@ -1,9 +1,5 @@
 import { createPublicKey, createSecretKey, verify, X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createAlipay } from '../../src/providers/alipay/create.ts'
-import { parseForm } from '../../src/providers/alipay/parse-form.ts'
-import { encodeForm } from '../../src/providers/alipay/sign.ts'
-import { verifySignature as verifyNotice } from '../../src/providers/alipay/verify.ts'
 import type { CallbackRequest } from '../../src/providers/provider.ts'
 import { decodeSignature } from '../../src/providers/signature.ts'
 import { openResource } from '../../src/providers/wechatpay/open-resource.ts'
@@ -127,58 +123,4 @@ test('axios plugin: a serial longer than 64 bits, and a short one, as the certif
   expect(new X509Certificate(v.serverCertificatePem).serialNumber).toBe(v.serverSerial)
   const java = vector('wechat-v3/java-wechatpay-keypair') as { wechatPayCertificatePem: string; serial: string }
   expect(new X509Certificate(java.wechatPayCertificatePem).serialNumber).toBe(java.serial)
-})
-
-interface Notice {
-  publicKeyBase64Der: string
-  params: Record<string, string>
-}
-const noticeOf = (params: Record<string, string>) => parseForm(Buffer.from(encodeForm(params)))
-
-test('alipay-sdk-nodejs-all: a real trade notice, in public-key mode', () => {
-  const v = vector('alipay/nodejs-trade-notify') as Notice
-  const key = createPublicKey({ key: Buffer.from(v.publicKeyBase64Der, 'base64'), format: 'der', type: 'spki' })
-  const provider = createAlipay({
-    appIds: new Set([v.params['app_id'] ?? '']),
-    sellerIds: new Set([v.params['seller_id'] ?? '']),
-    keys: [{ key, validToMs: Infinity }],
-  })
-  const verdictOf = (change: Record<string, string>) =>
-    provider.verify(request({}, encodeForm({ ...v.params, ...change })), new Date())
-  expect(verdictOf({})).toMatchObject({
-    messages: [{ outTradeNo: v.params['out_trade_no'], facts: [{ amountMinor: 10, currency: 'CNY' }] }],
-  })
-  for (const change of [
-    { fund_bill_list: v.params['fund_bill_list']?.replaceAll('"', '&quot;') ?? '' },
-    { fund_bill_list: v.params['fund_bill_list']?.replaceAll('"', '\\"') ?? '' },
-    { total_amount: '0.1' },
-    { total_amount: '0.11' },
-  ])
-    expect(verdictOf(change)).toEqual(BAD_SIGNATURE)
-  expect(verdictOf({ sign_type: 'RSA' })).toMatchObject({ rejection: { kind: 'malformed', field: 'sign_type' } })
-})
-
-test('yansongda: a sandbox notice with a plus in its subject, in certificate mode', () => {
-  const v = vector('alipay/yansongda-sandbox-notify-plus') as { certificatePem: string; params: Record<string, string> }
-  const { key, validToMs } = platformKey(v.certificatePem)
-  const now = new Date(validToMs - 1_000)
-  const verdictOf = (params: Record<string, string>) => {
-    const form = noticeOf(params)
-    return form && verifyNotice(form, [{ key, validToMs }], now)
-  }
-  expect(noticeOf(v.params)).toBeDefined()
-  expect(verdictOf(v.params)).toBeUndefined()
-  expect(verdictOf({ ...v.params, subject: v.params['subject']?.replace('+', ' ') ?? '' })).toEqual(BAD_SIGNATURE)
-})
-
-test('yansongda: a raw query decodes once and verifies, but is no payment', () => {
-  const v = vector('alipay/yansongda-sandbox-return') as { certificatePem: string; rawQuery: string }
-  const { key, validToMs } = platformKey(v.certificatePem)
-  const provider = createAlipay({
-    appIds: new Set(['9021000122682882']),
-    sellerIds: new Set(['2088721003899159']),
-    keys: [{ key, validToMs }],
-  })
-  const verdict = provider.verify(request({}, v.rawQuery), new Date(validToMs - 1_000))
-  expect(verdict).toMatchObject({ kind: 'verified', messages: [{ facts: [] }] })
 })

@@ -9,3 +9,9 @@ export function fenOfYuan(text: string): number | undefined {
   const [, yuan, decimals = ''] = YUAN.exec(text) ?? []
   return yuan === undefined ? undefined : Number(yuan) * 100 + Number(decimals.padEnd(2, '0'))
 }
+
+/** As Alipay writes it: always two decimals. */
+export function yuanOfFen(fen: number): string {
+  const digits = String(fen).padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+}

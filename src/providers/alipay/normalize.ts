@@ -1,71 +1,79 @@
+import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
-import { isIdentity, isOrderNumber, traceable } from '../limits.ts'
+import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
 import { fenOfYuan } from './amount.ts'
+import { foreignField } from './check-recipient.ts'
 import type { AlipayConfig } from './config.ts'
 import { textReader, type ReadText } from './decode-text.ts'
 import type { Form } from './parse-form.ts'
+import { closedFact, isTradeNo, paymentFact, refundedSoFar } from './trade-facts.ts'
 
 /**
- * What a verified notice says about the order. Its status alone does not tell a payment: a partial refund comes as
- * `TRADE_SUCCESS` again and a full one as `TRADE_CLOSED`, which is also what an unpaid trade gets. A refund or close,
- * `WAIT_BUYER_PAY` and notices of other types are kept without a fact.
- * A payment of which a field is not as documented is refused: it comes again for 25 hours, so that a repair is in time.
+ * What a verified notice says about the order. Its status alone does not tell: a partial refund comes as
+ * `TRADE_SUCCESS` again and a full one as `TRADE_CLOSED`, which is also what an unpaid trade gets.
+ * A notice of which a field is not as documented is refused: it comes again for 25 hours, so that a repair is in time.
  */
 export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict {
   const text = textReader(form)
   if (text === undefined) return malformed('charset')
-  const isPayment = isTradePayment(text)
-  for (const [field, ours] of [
-    ['app_id', config.appIds],
-    ['seller_id', config.sellerIds],
-  ] as const) {
-    const named = text(field)
-    if (named === undefined ? isPayment : named === null || !ours.has(named))
-      return refused({ kind: 'wrong_recipient', field })
-  }
+  const kind = kindOf(text)
+  const foreign = foreignField(text, config, kind !== 'unmapped')
+  if (foreign !== undefined) return refused({ kind: 'wrong_recipient', field: foreign })
+
   const outTradeNo = text('out_trade_no')
   const message: Omit<VerifiedMessage, 'facts'> = {
     outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
     messageType: traceable(text('trade_status')) || traceable(text('notify_type')),
     messageId: traceable(text('notify_id')),
   }
-  if (!isPayment) return verified({ ...message, facts: [] })
+  if (kind === 'unmapped') return verified({ ...message, facts: [] })
+  if (kind === 'waiting') return verified({ ...message, facts: [], instead: { kind: 'no_effect' } })
   if (message.outTradeNo === null) return malformed('out_trade_no')
-  const tradeNo = text('trade_no')
-  const providerRef = `alipay:${tradeNo ?? ''}`
-  if (!isIdentity(tradeNo) || !isIdentity(providerRef)) return malformed('trade_no')
-  const amountMinor = fenOfYuan(text('total_amount') ?? '')
-  if (amountMinor === undefined) return malformed('total_amount')
-  const eventTimeMs = chinaTimeMs(text('gmt_payment')) ?? chinaTimeMs(text('notify_time')) ?? now.getTime()
-  return verified({
-    ...message,
-    facts: [
-      {
-        eventType: 'payment_succeeded',
-        providerRef,
-        paymentRef: null,
-        amountMinor,
-        currency: 'CNY',
-        amountKind: 'none',
-        eventTimeMs,
-        detail: null,
-      },
-    ],
-  })
+  const facts = factsOf(text, kind, now)
+  return typeof facts === 'string' ? malformed(facts) : verified({ ...message, facts })
 }
 
-/** Paid, and nothing in the notice speaks of a refund. `refund_fee=0.00` and `gmt_close` occur in plain payments. */
-function isTradePayment(text: ReadText): boolean {
+type Kind = 'payment' | 'refund' | 'closed' | 'waiting' | 'unmapped'
+
+/** `refund_fee=0.00` and `gmt_close` occur in plain payments too, so that only the time or a sum speaks of a refund. */
+function kindOf(text: ReadText): Kind {
+  if (text('notify_type') !== 'trade_status_sync') return 'unmapped'
+  // Amounts of a trade in another currency have other decimals; they are kept for a person to look at.
+  if ((text('trans_currency') ?? 'CNY') !== 'CNY') return 'unmapped'
+  const status = text('trade_status')
+  if (status === 'WAIT_BUYER_PAY') return 'waiting'
+  const isPaid = status === 'TRADE_SUCCESS' || status === 'TRADE_FINISHED'
+  if (!isPaid && status !== 'TRADE_CLOSED') return 'unmapped'
+  const refundFee = text('refund_fee')
+  const refunds = text('gmt_refund') !== undefined || (refundFee !== undefined && fenOfYuan(refundFee ?? '') !== 0)
+  if (refunds) return 'refund'
+  return isPaid ? 'payment' : 'closed'
+}
+
+/** The facts, the refund before its payment (docs/decisions/003); or the name of the field that is not as documented. */
+function factsOf(text: ReadText, kind: 'payment' | 'refund' | 'closed', now: Date): Fact[] | string {
+  const tradeNo = text('trade_no')
+  if (!isTradeNo(tradeNo)) return 'trade_no'
+  const noticedMs = () => chinaTimeMs(text('notify_time')) ?? now.getTime()
+  if (kind === 'closed') return [closedFact(tradeNo, chinaTimeMs(text('gmt_close')) ?? noticedMs())]
+
+  const totalFen = fenOfYuan(text('total_amount') ?? '')
+  if (totalFen === undefined) return 'total_amount'
+  const paidAt = text('gmt_payment')
+  const payment = () => paymentFact(tradeNo, totalFen, chinaTimeMs(paidAt) ?? noticedMs())
+  if (kind === 'payment') return [payment()]
+
   const status = text('trade_status')
   const refundFee = text('refund_fee')
-  return (
-    text('notify_type') === 'trade_status_sync' &&
-    (status === 'TRADE_SUCCESS' || status === 'TRADE_FINISHED') &&
-    text('gmt_refund') === undefined &&
-    (refundFee === undefined || fenOfYuan(refundFee ?? '') === 0) &&
-    // Amounts of a trade in another currency have other decimals; they are kept for a person to look at.
-    (text('trans_currency') ?? 'CNY') === 'CNY'
-  )
+  // A trade that is closed after a refund is refunded in full, whether it says how much or not.
+  const isAll = refundFee === undefined && status === 'TRADE_CLOSED'
+  const refundedFen = isAll ? totalFen : fenOfYuan(refundFee ?? '')
+  if (refundedFen === undefined || refundedFen === 0) return 'refund_fee'
+  const refund = refundedSoFar(tradeNo, refundedFen, chinaTimeMs(text('gmt_refund')) ?? noticedMs(), [
+    ['out_biz_no', text('out_biz_no')],
+    ['', status],
+  ])
+  return paidAt === undefined ? [refund] : [refund, payment()]
 }

@@ -4,11 +4,6 @@ import type { Form } from './parse-form.ts'
 export const signedNames = ({ spans }: Form): string[] =>
   [...spans.keys()].filter((name) => name !== 'sign' && name !== 'sign_type').sort()
 
-export function isEmpty({ spans }: Form, name: string): boolean {
-  const span = spans.get(name)
-  return span === undefined || span.start === span.end
-}
-
 /** What Alipay signs: `k=v` joined by `&`, decoded, in the order of the names given, in the notice's charset. */
 export function signedContent({ bytes, spans }: Form, names: readonly string[]): Buffer {
   // Decoding drops at least the separators that are written here, so the form's size is enough.
@@ -21,4 +16,29 @@ export function signedContent({ bytes, spans }: Form, names: readonly string[]):
     at += bytes.copy(content, at, span.start, span.end)
   }
   return content.subarray(0, at)
+}
+
+/**
+ * What the signature of a form may be over, the likeliest first. Alipay's SDKs keep empty values in the string, its
+ * guide drops them; its Java SDK keeps `alipay_cert_sn`, smartwalle/alipay leaves it out. No public sample settles
+ * either, and neither changes what the notice says: an empty value counts as absent, the number only chooses the key.
+ */
+export function* possibleContents(form: Form): Generator<Buffer, void, void> {
+  const names = signedNames(form)
+  yield signedContent(form, names)
+  const filled = names.filter((name) => !isEmpty(form, name))
+  if (filled.length < names.length) yield signedContent(form, filled)
+  if (!form.spans.has(CERT_SN)) return
+  const unnamed = names.filter((name) => name !== CERT_SN)
+  yield signedContent(form, unnamed)
+  const both = filled.filter((name) => name !== CERT_SN)
+  if (both.length < unnamed.length) yield signedContent(form, both)
+}
+
+/** In certificate mode a message may name the certificate whose key signed it. */
+export const CERT_SN = 'alipay_cert_sn'
+
+function isEmpty({ spans }: Form, name: string): boolean {
+  const span = spans.get(name)
+  return span === undefined || span.start === span.end
 }
