@@ -6,6 +6,8 @@ import { isSignedBy, signedContent, signTypeOf } from './signature.ts'
 
 /** Where in a value another field could begin, as the signed text escapes nothing. */
 const ANOTHER_FIELD = /&[A-Za-z_][A-Za-z0-9_]*=/
+/** The only one that is read and may be absent among those that could be taken into `attach`, which they follow. */
+const CURRENCY = /&fee_type=/
 
 /**
  * Checks that a message is WeChat Pay's, by one of the merchant's API keys. Nothing in it says when it was sent: retries
@@ -33,10 +35,12 @@ export function verifySignature(
 }
 
 /**
- * A field that may hold others. What is signed is `k=v&k=v` without any escape, so that an `attach` of
+ * The field that may hold others. What is signed is `k=v&k=v` without any escape, so that an `attach` of
  * `x&out_trade_no=T9&…&z=` can be cut into fields that were never sent, under the same signature; what WeChat Pay did
- * send then lies in the value of the last of them. In `attach` itself, which is the buyer's or the shop's text, it is
- * harmless: what is cut out of it comes after it in the order of the names.
+ * send then lies in the value of the last of them. In `attach` itself, where shops do write `a=1&b=2`, it is harmless:
+ * what is cut out of it follows it in the order of the names.
  */
-const swallowsFields = (fields: XmlFields): string | undefined =>
-  [...fields].find(([name, value]) => name !== 'attach' && ANOTHER_FIELD.test(value))?.[0]
+function swallowsFields(fields: XmlFields): string | undefined {
+  for (const [name, value] of fields) if ((name === 'attach' ? CURRENCY : ANOTHER_FIELD).test(value)) return name
+  return undefined
+}
