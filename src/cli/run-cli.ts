@@ -4,6 +4,7 @@ import { CliFailure, EXIT, type ExitCode } from './failure.ts'
 import { explainFailure } from './explain-failure.ts'
 import { alarming, type Format, type Output } from './render.ts'
 import { VERBS } from './verbs.ts'
+import { watchOutput } from './written.ts'
 
 /** What every verb may use besides its own options. */
 export interface CliContext {
@@ -27,13 +28,20 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
     if (output.undecided === true) exitCode = EXIT.undecided
     if (output.findings === true) exitCode = EXIT.findings
   }
+  const written = watchOutput()
   try {
-    await createProgram(run).parseAsync(args, { from: 'user' })
+    await createProgram(run).parseAsync(args, { from: 'user' }).catch(exceptHelp)
+    await written()
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof CommanderError) return EXIT.usage
     return report(explainFailure(error), env)
   }
+}
+
+/** Commander throws after it has printed what was asked for, too. */
+function exceptHelp(error: unknown): void {
+  if (!(error instanceof CommanderError && error.exitCode === 0)) throw error
 }
 
 export function createProgram(run: Run): Command {
