@@ -130,12 +130,13 @@ export function createLane(options: LaneOptions) {
       if (applied.kind === 'nothing') break
       await conclude(now, applied, nextSeq, options)
       own.committed()
+      own.recovered()
     }
     if (isRefreshDue || nextSeq > now.position.ledger) {
       await conclude(now, undefined, nextSeq, options)
       own.committed()
+      own.recovered()
     }
-    own.recovered()
   }
 
   const wake = (): Promise<void> =>
@@ -190,8 +191,11 @@ export function createLane(options: LaneOptions) {
       const state = own.halt() !== undefined ? 'halted' : own.incarnation() === undefined ? 'fencing' : 'running'
       return { lane, state, haltReason: own.halt()?.reason, next: position?.next, ledger: position?.ledger, lag }
     },
+    /** To be called before the group is left: a successor ends our connections, and must not be fenced for it. */
+    retire: own.retire,
     stop: async () => {
       isOwned = false
+      own.retire()
       own.left()
       // What holds the mutex may wait for a broker that is away: its connections are closed under it.
       await dropSoon().catch(() => void own.drop())

@@ -10,6 +10,8 @@ export interface Lanes {
   readonly views: () => LaneView[]
   /** How often the group has dealt out its lanes to us. */
   readonly joins: () => number
+  /** A stop begins: from now on no lane fences; what is in work goes on. */
+  readonly retire: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -17,6 +19,7 @@ export function createLanes(create: (lane: number, joins: () => number) => Lane,
   const owned = new Map<number, Lane>()
   const known = new Map<number, Lane>()
   let joins = 0
+  let isRetired = false
   const laneOf = (lane: number): Lane => {
     const found = known.get(lane) ?? create(lane, () => joins)
     known.set(lane, found)
@@ -25,6 +28,7 @@ export function createLanes(create: (lane: number, joins: () => number) => Lane,
   return {
     handlers: {
       onAssigned: (partitions) => {
+        if (isRetired) return
         joins++
         onJoin()
         for (const [number, lane] of owned) {
@@ -47,6 +51,10 @@ export function createLanes(create: (lane: number, joins: () => number) => Lane,
     },
     views: () => [...owned.values()].map((lane) => lane.view()).sort((a, b) => a.lane - b.lane),
     joins: () => joins,
+    retire: () => {
+      isRetired = true
+      for (const lane of known.values()) lane.retire()
+    },
     stop: async () => {
       owned.clear()
       await Promise.all([...known.values()].map((lane) => lane.stop()))

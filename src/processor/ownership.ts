@@ -10,6 +10,14 @@ import { endIncarnation, isAlive, type Incarnation } from './incarnation.ts'
 import type { BatchOptions } from './run-batch.ts'
 import { GuardRefused } from './steps.ts'
 
+/** A failure so long ago says nothing about the next one. It is longer than any wait between two tries. */
+const FORGET_MS = 60_000
+
+/** The incarnation ended while nothing was done with it, as when another process has fenced the lane. */
+class IncarnationLost extends Error {
+  override readonly name = 'IncarnationLost'
+}
+
 export interface OwnershipOptions extends BatchOptions {
   readonly lane: number
   /** Group joins so far; an incarnation ends with the next one. */
@@ -17,14 +25,14 @@ export interface OwnershipOptions extends BatchOptions {
   readonly fence: (joins: number, onLost: () => void) => Promise<Fenced>
   readonly consumer: Pick<InputConsumer, 'pause' | 'resume' | 'seek'>
   readonly log: Log
-  /** Fences when nobody waits for it: under the lane's mutex, if the lane is still owned. */
+  /** Calls `current` when nobody waits for it: under the lane's mutex, if the lane is still owned. */
   readonly fenceSoon: () => void
 }
 
 /**
  * Who acts on a lane now, how it ends, and what stands in its way. What fences, drops, halts or retreats is called under
- * the lane's mutex, except a drop at a stop that no longer waits for it; `joined`, `left`, `place.doubt` and what only reads
- * (`incarnation`, `position`, `halt`, `waitMs`) are called at any time, and are synchronous.
+ * the lane's mutex, except a drop at a stop that no longer waits for it; `joined`, `left`, `retire`, `place.doubt` and
+ * what only reads (`incarnation`, `position`, `halt`, `waitMs`) are called at any time, and are synchronous.
  */
 export function createOwnership(options: OwnershipOptions) {
   const { lane, consumer, clock, metrics, log } = options
@@ -34,10 +42,13 @@ export function createOwnership(options: OwnershipOptions) {
   let latest: Incarnation | undefined
   let halt: { readonly reason: string; readonly detail: string } | undefined
   let failures = 0
+  let failedAtMs = 0
   let retryAtMs = 0
   let retryTimer: NodeJS.Timeout | undefined
   let committedAtMs = clock.elapsedMs()
+  let isRetired = false
 
+  const retired = () => isRetired // It may change while a fence is in work.
   const drop = (): Promise<void> => {
     const ended = incarnation
     incarnation = undefined
@@ -46,11 +57,13 @@ export function createOwnership(options: OwnershipOptions) {
   /** The outcome is unknown: nothing is repaired, a fence will tell. */
   const retreat = (step: string, error: unknown): number => {
     void drop()
-    failures++
+    const nowMs = clock.elapsedMs()
+    failures = nowMs - failedAtMs < FORGET_MS ? failures + 1 : 1
+    failedAtMs = nowMs
     const delayMs = backoffMs(failures, Math.random())
-    retryAtMs = clock.elapsedMs() + delayMs
+    retryAtMs = nowMs + delayMs
     clearTimeout(retryTimer)
-    retryTimer = setTimeout(options.fenceSoon, delayMs + 1)
+    if (!isRetired) retryTimer = setTimeout(options.fenceSoon, delayMs + 1)
     metrics.errors.inc({ step })
     log.warn({ lane, step, delayMs, failures, error: describeError(error) }, 'the lane waits and fences anew')
     return delayMs
@@ -82,21 +95,30 @@ export function createOwnership(options: OwnershipOptions) {
     waitMs: () => retryAtMs - clock.elapsedMs(),
     sinceCommitMs: () => clock.elapsedMs() - committedAtMs,
     committed: () => (committedAtMs = clock.elapsedMs()),
+    /** The lane has got on. A fence alone is no progress: two processes could end each other's for ever. */
     recovered: () => (failures = 0),
     haltAt,
 
     /**
-     * The incarnation that may act, fenced anew when a join or a loss has ended the last one; what an earlier one left
-     * unemitted is emitted. Undefined: the lane is halted.
+     * The incarnation that may act, fenced anew when a join has ended the last one; what an earlier one left unemitted is
+     * emitted. Undefined: the lane is halted or retired.
+     * @throws IncarnationLost: a failure as others are, so that the lane waits before it fences
      */
     current: async (): Promise<Incarnation | undefined> => {
       const joins = options.joins()
       if (incarnation?.joins === joins && isAlive(incarnation)) return incarnation
+      if (retired()) return undefined
+      if (incarnation?.joins === joins)
+        throw new IncarnationLost(incarnation.session.lost()?.message ?? 'its producer is dead')
       void drop()
       const fenced = await options.fence(joins, () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
       })
       metrics.fences.inc({ outcome: fenced.kind })
+      if (retired() && fenced.kind === 'running') {
+        void endIncarnation(fenced.incarnation)
+        return undefined
+      }
       committedAtMs = clock.elapsedMs()
       if (fenced.kind === 'halted') {
         stand(fenced.reason, fenced.detail, fenced.isNew || halt === undefined)
@@ -119,6 +141,7 @@ export function createOwnership(options: OwnershipOptions) {
     /** What becomes of the lane after an error; a surprise halts it. @returns how long to wait, in milliseconds */
     failed: async (step: string, error: unknown): Promise<number> => {
       const now = incarnation
+      if (error instanceof IncarnationLost) return retreat('connection', error)
       const isUnknown = error instanceof EmissionFailed || error instanceof GuardRefused
       if (now === undefined || now.session.lost() !== undefined || isUnknown) return retreat(step, error)
       const fate = fateOf(error)
@@ -134,6 +157,11 @@ export function createOwnership(options: OwnershipOptions) {
       retryAtMs = 0
       place.joined()
       consumer.resume(lane)
+    },
+    /** A stop begins: the incarnation goes on with what is in work, and no other begins. */
+    retire: () => {
+      isRetired = true
+      clearTimeout(retryTimer)
     },
     left: () => {
       latest = undefined

@@ -120,6 +120,7 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
       isStopped = true
       missing = 'stopping'
       for (const stop of stops) stop()
+      work?.lanes.retire()
       // Intake first: the consumer waits for the batches in work, then leaves the group.
       await work?.consumer.stop()
       await work?.listener.close()

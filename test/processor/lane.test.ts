@@ -34,6 +34,8 @@ function createWorld() {
     isCommitStuck: false,
     closed: 0,
     sessionLost: undefined as Error | undefined,
+    /** Ends the last incarnation's connection, as a successor does. */
+    lose: (): void => undefined,
     committed: [] as (readonly CommittedOffset[])[],
     /** How many rows one reading gives. */
     chunk: Infinity,
@@ -62,11 +64,11 @@ function laneIn(world: World): Lane {
     let lost: Error | undefined
     const session = {
       ...{ appId: 'app', incarnation: 1, lost: () => lost ?? world.sessionLost, close: () => Promise.resolve() },
-      lose: (error: Error) => {
-        lost = error
-        onLost()
-      },
     } as unknown as LaneSession
+    world.lose = () => {
+      lost = Object.assign(new Error('terminating connection'), { severity: 'FATAL', code: '57P01' })
+      onLost()
+    }
     const producer = {
       isDead: () => isDead,
       close: () => {
@@ -353,6 +355,94 @@ describe('an error', () => {
     world.nowMs += 60_000
     await vi.advanceTimersByTimeAsync(60_000)
     expect(lane.view().state).toBe('running')
+  })
+})
+
+describe('a lane whose connection is ended again and again, as by another process that fences it', () => {
+  const pass = async (ms: number) => {
+    world.nowMs += ms
+    await vi.advanceTimersByTimeAsync(ms)
+  }
+  /** How long after a loss it fences anew, in milliseconds, to 50 ms. */
+  const fencesAfter = async () => {
+    done()
+    world.lose()
+    await pass(0)
+    for (let waitedMs = 0; waitedMs <= 20_000; waitedMs += 50) {
+      if (world.did.includes('fence')) return waitedMs
+      await pass(50)
+    }
+    return Infinity
+  }
+  beforeEach(async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999)
+    lane.assigned()
+    await settled()
+    return () => vi.restoreAllMocks()
+  })
+
+  test('waits longer each time, whatever wakes it: each loss is a failure', async () => {
+    const waits: number[] = []
+    for (let losses = 0; losses < 9; losses++) {
+      waits.push(await fencesAfter())
+      await settled()
+    }
+    expect(waits).toEqual([150, 250, 450, 800, 1_600, 3_200, 6_400, 10_000, 10_000])
+  })
+
+  test('begins anew when it has got on, or after a minute without a failure', async () => {
+    for (let losses = 0; losses < 4; losses++) await fencesAfter()
+    await lane.onBatch(batch(0, 0), control)
+    expect(await fencesAfter()).toBe(150)
+    for (let losses = 0; losses < 4; losses++) await fencesAfter()
+    world.wakes = [1]
+    await settled()
+    expect(await fencesAfter()).toBe(150)
+    for (let losses = 0; losses < 4; losses++) await fencesAfter()
+    await pass(60_000)
+    expect(await fencesAfter()).toBe(150)
+  })
+
+  test('counts a loss in the middle of a batch once', async () => {
+    world.answers.push(Object.assign(new Error('terminating connection'), { severity: 'FATAL', code: '57P01' }))
+    const handled = lane.onBatch(batch(0, 0), control)
+    while (!world.did.includes('apply 0 to 1')) await Promise.resolve()
+    world.lose()
+    await handled
+    expect(await settled()).toEqual(['apply 0 to 1', 'wait'])
+    await pass(150)
+    expect(done()).toEqual(['fence'])
+    expect(await fencesAfter()).toBe(250)
+  })
+
+  test('fences no more once a stop has begun, while the batch in work is finished', async () => {
+    await fencesAfter()
+    done()
+    const handled = lane.onBatch(batch(0, 0), control)
+    lane.retire()
+    await handled
+    expect(done()).toEqual(['apply 0 to 1', 'commit 1 1/1', 'resolve 1'])
+    expect(await fencesAfter()).toBe(Infinity)
+    await lane.onBatch(batch(1, 1), control)
+    expect(await settled()).toEqual([])
+  })
+
+  test('nor when it was waiting to fence, and what a fence in work gets is let go', async () => {
+    world.lose()
+    await settled()
+    lane.retire()
+    await pass(60_000)
+    expect(done()).toEqual([])
+
+    lane = laneIn((world = createWorld()))
+    const gate = Promise.withResolvers<undefined>()
+    world.fenceGate = gate.promise.then(() => undefined)
+    lane.assigned()
+    await pass(0)
+    lane.retire()
+    gate.resolve(undefined)
+    expect(await settled()).toEqual(['fence'])
+    expect([world.closed, lane.view().state]).toEqual([1, 'fencing'])
   })
 })
 
