@@ -34,6 +34,10 @@ export interface Subject {
   readonly duplicateField: CallbackRequest
   /** Properly signed messages of kinds that are not mapped, with the order that they name. */
   readonly unmapped: readonly (readonly [what: string, request: CallbackRequest, outTradeNo: string | null])[]
+  /** Properly signed messages of further kinds that state facts, each with all that it says. */
+  readonly kinds?: readonly (readonly [what: string, request: CallbackRequest, messages: readonly VerifiedMessage[]])[]
+  /** Properly signed messages that are understood and change nothing, with the order that they name. */
+  readonly noEffect?: readonly (readonly [what: string, request: CallbackRequest, outTradeNo: string | null])[]
 }
 
 const refusalOf = (verdict: Verdict) => (verdict.kind === 'refused' ? verdict.rejection.kind : verdict.kind)
@@ -230,6 +234,23 @@ export function passesSharedSuite(subject: Subject) {
     test.for(subject.unmapped)('keeps %s without a fact', ([, request, outTradeNo]) => {
       const verdict = provider.verify(request, now)
       expect(verdict).toMatchObject({ kind: 'verified', messages: [{ outTradeNo, facts: [] }] })
+      if (verdict.kind === 'verified') expect(verdict.messages[0].instead).toBeUndefined()
+    })
+
+    test.for(subject.noEffect ?? [])('understands %s, which changes nothing', ([, request, outTradeNo]) => {
+      const verdict = provider.verify(request, now)
+      const instead = { kind: 'no_effect' }
+      expect(verdict).toMatchObject({ kind: 'verified', messages: [{ outTradeNo, facts: [], instead }] })
+    })
+
+    test.for(subject.kinds ?? [])('takes %s for what it says', ([, request, messages]) => {
+      expect(provider.verify(request, now)).toEqual({ kind: 'verified', messages })
+      for (const { facts } of messages) {
+        // A refund is held until its payment is known: so a full one of an unknown payment ships nothing.
+        const kinds = facts.map(({ eventType }) => eventType)
+        if (kinds.includes('payment_succeeded')) expect(kinds.at(-1)).toBe('payment_succeeded')
+      }
+      expect(refusalOf(subject.otherMerchant.verify(request, now))).toBe(subject.otherMerchantRefuses)
     })
 
     test('never throws, whatever comes', () => {

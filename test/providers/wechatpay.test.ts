@@ -1,54 +1,25 @@
-import { createPublicKey, createSecretKey, X509Certificate } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { CallbackRequest } from '../../src/providers/provider.ts'
-import { createWechatpay } from '../../src/providers/wechatpay/create.ts'
-import { sealEnvelope, signRequest, type Envelope } from '../../src/providers/wechatpay/sign.ts'
+import { composeProfitSharing, composeRefund } from '../../src/providers/wechatpay/compose.ts'
+import { sealEnvelope, signProbe, signRequest } from '../../src/providers/wechatpay/sign.ts'
 import { passesSharedSuite, withoutHeader } from './shared-suite.ts'
-import { otherPrivateKey, platform, platformPrivateKey } from './vectors.ts'
+import { otherPrivateKey, platform } from './vectors.ts'
+import {
+  bound,
+  certificate,
+  direct,
+  keys,
+  notice,
+  NOW,
+  payment,
+  platformSigner,
+  provider,
+  refundOf,
+  sharing,
+  signedBytes,
+  transaction,
+} from './wechatpay-subject.ts'
 
-const NOW = new Date('2024-05-20T05:29:36Z')
-const PUBLIC_KEY_ID = 'PUB_KEY_ID_0100000000000000000000000000000001'
-const publicKey = createPublicKey(platform.wechatPayPublicKeyPem)
-const certificate = new X509Certificate(platform.wechatPayCertificatePem)
-const bound = (mchid: string, apiV3Keys: readonly string[] = [platform.apiV3Key]) =>
-  createWechatpay({
-    mchid,
-    appids: new Set(['wx0000000000000001', 'wx0000000000000002']),
-    apiV3Keys: apiV3Keys.map((key) => createSecretKey(Buffer.from(key))),
-    platformKeys: new Map([
-      [certificate.serialNumber, { key: certificate.publicKey, validToMs: certificate.validToDate.getTime() }],
-      [PUBLIC_KEY_ID, { key: publicKey, validToMs: Infinity }],
-    ]),
-  })
-const provider = bound('1900000001')
-
-const transaction = {
-  mchid: '1900000001',
-  appid: 'wx0000000000000001',
-  out_trade_no: 'T1-2024_05|*',
-  transaction_id: '4200002024052012345678901',
-  trade_type: 'JSAPI',
-  trade_state: 'SUCCESS',
-  trade_state_desc: '支付成功',
-  bank_type: 'CMC',
-  attach: '{"out_trade_no":"T9"}',
-  success_time: '2024-05-20T13:29:35+08:00',
-  payer: { openid: 'o-synthetic' },
-  amount: { total: 123456, payer_total: 123000, currency: 'CNY', payer_currency: 'CNY' },
-}
-const payment: Envelope = {
-  id: 'EV-2024052013293500001',
-  eventType: 'TRANSACTION.SUCCESS',
-  originalType: 'transaction',
-  resource: transaction,
-}
-const platformSigner = { serial: PUBLIC_KEY_ID, privateKey: platformPrivateKey, apiV3Key: platform.apiV3Key }
-const signedBytes = (rawBody: Buffer, signer = platformSigner): CallbackRequest => ({
-  ...signRequest(rawBody, signer, NOW),
-  repeatedHeaders: [],
-})
-const notice = (change: Partial<Envelope> = {}, signer = platformSigner) =>
-  signedBytes(sealEnvelope({ ...payment, ...change }, signer.apiV3Key, NOW), signer)
 const withField = (path: string, value: unknown) => {
   const resource = structuredClone(transaction) as Record<string, unknown>
   const [outer = '', inner] = path.split('.')
@@ -78,22 +49,32 @@ const message = {
     },
   ],
 }
-const refund = {
-  mchid: '1900000001',
-  out_trade_no: 'T1',
-  transaction_id: transaction.transaction_id,
-  out_refund_no: 'R-2',
-  refund_id: '50000000382019052709732678859',
-  refund_status: 'SUCCESS',
-  amount: { total: 123456, refund: 100, payer_total: 123000, payer_refund: 100 },
-}
+const refundMessage = (n: number, eventType: 'refund_succeeded' | 'refund_failed', detail: string) => ({
+  outTradeNo: `T${n}`,
+  messageType: `REFUND.${eventType === 'refund_succeeded' ? 'SUCCESS' : (detail.split('; ')[1] ?? '')}`,
+  messageId: `EV-${n}`,
+  facts: [
+    {
+      eventType,
+      providerRef: `wechatpay:503020${n}`,
+      paymentRef: `wechatpay:42000020240520${n}`,
+      amountMinor: 30 * n,
+      currency: 'CNY',
+      amountKind: 'individual' as const,
+      // Only what succeeded has a time of its own; then it is when the notice was written.
+      eventTimeMs: NOW.getTime(),
+      detail,
+    },
+  ],
+})
+const shared = composeProfitSharing('EV-1', direct, sharing)
 const doubled = JSON.stringify(transaction).replace('"attach"', '"out_trade_no":"T9","attach"')
 
 passesSharedSuite({
   name: 'wechatpay',
   now: NOW,
   provider,
-  otherMerchant: bound('1900000002'),
+  otherMerchant: bound({ mchid: '1900000002' }),
   otherMerchantRefuses: 'wrong_recipient',
   genuine: notice(),
   message,
@@ -122,24 +103,57 @@ passesSharedSuite({
     ['amount.currency', 156],
   ],
   duplicateField: notice({ resource: doubled }),
-  unmapped: [
-    ['a refund', notice({ eventType: 'REFUND.SUCCESS', originalType: 'refund', resource: refund }), 'T1'],
+  kinds: [
+    [
+      'a refund',
+      notice(composeRefund('EV-1', direct, refundOf(1))),
+      [refundMessage(1, 'refund_succeeded', 'out_refund_no R-1')],
+    ],
+    [
+      'a refund whose money could not go back',
+      notice(composeRefund('EV-2', direct, refundOf(2, { status: 'ABNORMAL' }))),
+      [refundMessage(2, 'refund_failed', 'out_refund_no R-2; ABNORMAL')],
+    ],
     [
       'a refund that came to nothing',
-      notice({ eventType: 'REFUND.CLOSED', originalType: 'refund', resource: refund }),
+      notice(composeRefund('EV-3', direct, refundOf(3, { status: 'CLOSED' }))),
+      [refundMessage(3, 'refund_failed', 'out_refund_no R-3; CLOSED')],
+    ],
+    [
+      'a refund as the samples write it, without the type of the resource',
+      notice({ ...composeRefund('EV-1', direct, refundOf(1)), originalType: undefined }),
+      [refundMessage(1, 'refund_succeeded', 'out_refund_no R-1')],
+    ],
+  ],
+  noEffect: [
+    ['a profit-sharing movement under the event type of a payment', notice(shared), null],
+    ['a profit-sharing movement that looks like a payment', notice({ originalType: 'profitsharing' }), 'T1-2024_05|*'],
+    [
+      'a profit-sharing movement of another merchant, of which we have a share',
+      notice({ ...shared, eventType: 'PROFITSHARING.SUCCESS', resource: { mchid: '1900000003', transaction_id: '4' } }),
+      null,
+    ],
+    [
+      'a transfer that is done',
+      notice({ ...shared, eventType: 'MCHTRANSFER.BATCH.FINISHED', originalType: 'mchtransfer' }),
+      null,
+    ],
+    ['what the buyer paid back to WeChat Pay', notice({ eventType: 'TRANSACTION.PAY_BACK' }), 'T1-2024_05|*'],
+  ],
+  unmapped: [
+    ['a transaction that is not paid', notice({ resource: { ...transaction, trade_state: 'NOTPAY' } }), 'T1-2024_05|*'],
+    ['an event type that nobody has heard of', notice({ eventType: 'TRANSACTION.LATER' }), 'T1-2024_05|*'],
+    ['a payment under the type of another resource', notice({ originalType: 'payscore' }), 'T1-2024_05|*'],
+    [
+      'a refund that is on its way',
+      notice({ ...composeRefund('EV-1', direct, refundOf(1)), eventType: 'REFUND.PROCESSING' }),
       'T1',
     ],
     [
-      'a profit-sharing movement under the event type of a payment',
-      notice({
-        originalType: 'profitsharing',
-        resource: { mchid: '1900000001', transaction_id: '4200', out_order_no: 'P1' },
-      }),
-      null,
+      'a refund under the type of another resource',
+      notice({ ...composeRefund('EV-1', direct, refundOf(1)), originalType: 'transaction' }),
+      'T1',
     ],
-    ['a profit-sharing movement that looks like a payment', notice({ originalType: 'profitsharing' }), 'T1-2024_05|*'],
-    ['a transaction that is not paid', notice({ resource: { ...transaction, trade_state: 'NOTPAY' } }), 'T1-2024_05|*'],
-    ['an event type that nobody has heard of', notice({ eventType: 'TRANSACTION.PAY_BACK' }), 'T1-2024_05|*'],
     [
       'a message without an order',
       notice({ eventType: 'COMPLAINT.CREATE', originalType: 'x', resource: { a: 1 } }),
@@ -171,14 +185,16 @@ describe('wechatpay', () => {
   })
 
   test('refuses the probes, also with a right signature behind the mark, and counts them apart', () => {
-    const genuine = notice()
-    const signature = genuine.headers['wechatpay-signature'] ?? ''
-    for (const probe of [signature, signature.slice(0, 324), 'A', '']) {
-      const headers = { ...genuine.headers, 'wechatpay-signature': `WECHATPAY/SIGNTEST/${probe}` }
-      expect(provider.verify({ ...genuine, headers }, NOW)).toEqual({
-        kind: 'refused',
-        rejection: { kind: 'signature_probe' },
-      })
+    const body = sealEnvelope(payment, platform.apiV3Key, NOW)
+    const probe = { kind: 'refused', rejection: { kind: 'signature_probe' } }
+    for (const form of ['another_signature', 'invalid_base64', 'right_signature'] as const)
+      expect(provider.verify({ ...signProbe(body, platformSigner, NOW, form), repeatedHeaders: [] }, NOW)).toEqual(
+        probe,
+      )
+    const { headers } = signRequest(body, platformSigner, NOW)
+    for (const behindMark of ['A', '']) {
+      const marked = { ...headers, 'wechatpay-signature': `WECHATPAY/SIGNTEST/${behindMark}` }
+      expect(provider.verify({ headers: marked, repeatedHeaders: [], rawBody: body }, NOW)).toEqual(probe)
     }
   })
 
@@ -194,7 +210,14 @@ describe('wechatpay', () => {
     const former = 'f'.repeat(32)
     const request = notice({}, { ...platformSigner, apiV3Key: former })
     expect(provider.verify(request, NOW)).toEqual({ kind: 'refused', rejection: { kind: 'undecryptable' } })
-    expect(bound('1900000001', [platform.apiV3Key, former]).verify(request, NOW).kind).toBe('verified')
+    const formerKey = { value: createSecretKey(Buffer.from(former)), validToMs: NOW.getTime() }
+    const changing = bound({ apiV3Keys: [...keys.apiV3Keys, formerKey] })
+    expect(changing.verify(request, NOW).kind).toBe('verified')
+    // Past its end it opens nothing, though it would.
+    expect(changing.verify(request, new Date(NOW.getTime() + 1))).toEqual({
+      kind: 'refused',
+      rejection: { kind: 'undecryptable' },
+    })
   })
 
   test('checks the tag: one flipped bit of the ciphertext, well signed, is refused', () => {
@@ -249,7 +272,7 @@ describe('wechatpay', () => {
     const elsewhere = notice({
       eventType: 'REFUND.SUCCESS',
       originalType: 'refund',
-      resource: { ...refund, mchid: '1' },
+      resource: { ...(composeRefund('EV-1', { mchid: '1' }, refundOf(1)).resource as object) },
     })
     expect(provider.verify(elsewhere, NOW)).toEqual(wrong('mchid'))
   })

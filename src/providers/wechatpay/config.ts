@@ -1,6 +1,8 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import type { ConfigFiles } from '../config-files.ts'
+import { dated, type ConfigFiles, type Dated } from '../config-files.ts'
+import { isMerchantsOwn } from './merchants-own.ts'
+import type { Recipient } from './recipient.ts'
 
 /** A key that WeChat Pay signs with; after `validToMs` it verifies nothing any more. */
 export interface PlatformKey {
@@ -8,48 +10,31 @@ export interface PlatformKey {
   readonly validToMs: number
 }
 
-export interface WechatpayConfig {
-  readonly mchid: string
-  /** A merchant number serves several apps: official account, mini program, app. */
-  readonly appids: ReadonlySet<string>
+export interface WechatpayConfig extends Recipient {
   /** The newest first; the older ones for what was encrypted before the change. */
-  readonly apiV3Keys: readonly KeyObject[]
+  readonly apiV3Keys: readonly Dated<KeyObject>[]
   /** By `Wechatpay-Serial`: hex serial of a platform certificate, or `PUB_KEY_ID_…`. */
   readonly platformKeys: ReadonlyMap<string, PlatformKey>
 }
 
 const API_V3_KEY_BYTES = 32
 
+/** The section `wechatpay` of a merchant's file. */
 export function wechatpayConfig(files: ConfigFiles): z.ZodType<WechatpayConfig> {
+  const mchid = z.string().regex(/^\d{8,10}$/, 'must be the merchant number, 8 to 10 digits')
+  const appid = z.string().regex(/^wx[0-9a-z]{16}$/, 'must be wx and 16 letters or digits')
   const apiV3Key = files.secret
     .refine((text) => Buffer.byteLength(text) === API_V3_KEY_BYTES, 'must hold exactly 32 bytes, the APIv3 key')
     .transform((text) => createSecretKey(Buffer.from(text)))
-  // The serial of a certificate is read from it: written by hand it has been decimal, lower-case or the merchant's own.
-  const certificate = z
-    .strictObject({ certificateFile: files.certificate })
-    .transform(({ certificateFile }): [string, PlatformKey] => [
-      certificateFile.serialNumber,
-      { key: certificateFile.publicKey, validToMs: certificateFile.validToDate.getTime() },
-    ])
-  const publicKey = z
-    .strictObject({
-      publicKeyId: z.string().regex(/^PUB_KEY_ID_\d{1,40}$/, 'must be PUB_KEY_ID_ and digits, as the console shows it'),
-      publicKeyFile: files.publicKey,
-    })
-    .transform(({ publicKeyId, publicKeyFile }): [string, PlatformKey] => [
-      publicKeyId,
-      { key: publicKeyFile, validToMs: Infinity },
-    ])
   return z
     .strictObject({
-      mchid: z.string().regex(/^\d{8,10}$/, 'must be the merchant number, 8 to 10 digits'),
-      appids: z
-        .array(z.string().regex(/^wx[0-9a-z]{16}$/, 'must be wx and 16 letters or digits'))
-        .min(1)
-        .max(20),
-      apiV3KeyFiles: z.array(apiV3Key).min(1).max(4),
-      platformCertificates: z.array(certificate).max(8).default([]),
-      publicKeys: z.array(publicKey).max(8).default([]),
+      mchid,
+      appids: z.array(appid).min(1).max(20),
+      subMchids: z.array(mchid).max(200).default([]),
+      subAppids: z.array(appid).max(200).default([]),
+      apiV3KeyFiles: z.array(dated(apiV3Key)).min(1).max(4),
+      platformCertificates: z.array(certificateShape(files)).max(8).default([]),
+      publicKeys: z.array(publicKeyShape(files)).max(8).default([]),
     })
     .transform((section, context) => {
       const keys = [...section.platformCertificates, ...section.publicKeys]
@@ -57,11 +42,43 @@ export function wechatpayConfig(files: ConfigFiles): z.ZodType<WechatpayConfig> 
       const issue = (message: string) => context.addIssue({ code: 'custom', message })
       if (keys.length === 0) issue('must name a key in platformCertificates or publicKeys: nothing could be verified')
       if (platformKeys.size < keys.length) issue('names two keys of the same serial: keep one')
+      if (section.subAppids.length > 0 && section.subMchids.length === 0)
+        issue('names subAppids, which are those of subMchids, but no subMchids')
       return {
         mchid: section.mchid,
         appids: new Set(section.appids),
+        subMchids: new Set(section.subMchids),
+        subAppids: new Set(section.subAppids),
         apiV3Keys: section.apiV3KeyFiles,
         platformKeys,
       }
     })
 }
+
+/** The serial of a certificate is read from it: written by hand it has been decimal, lower-case or the merchant's own. */
+const certificateShape = (files: ConfigFiles) =>
+  z
+    .strictObject({
+      certificateFile: dated(
+        files.certificate.refine(
+          (certificate) => !isMerchantsOwn(certificate),
+          "holds a merchant's own API certificate, which signs requests and verifies nothing: give WeChat Pay's " +
+            'platform certificate (GET /v3/certificates), or its public key in publicKeys',
+        ),
+      ),
+    })
+    .transform(({ certificateFile: { value, validToMs } }): [string, PlatformKey] => [
+      value.serialNumber,
+      { key: value.publicKey, validToMs: Math.min(validToMs, value.validToDate.getTime()) },
+    ])
+
+const publicKeyShape = (files: ConfigFiles) =>
+  z
+    .strictObject({
+      publicKeyId: z.string().regex(/^PUB_KEY_ID_\d{1,40}$/, 'must be PUB_KEY_ID_ and digits, as the console shows it'),
+      publicKeyFile: dated(files.publicKey),
+    })
+    .transform(({ publicKeyId, publicKeyFile: { value, validToMs } }): [string, PlatformKey] => [
+      publicKeyId,
+      { key: value, validToMs },
+    ])

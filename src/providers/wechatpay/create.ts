@@ -12,7 +12,7 @@ export const createWechatpay = (config: WechatpayConfig): Provider => ({
   verify(request, now) {
     const refusal = verifySignature(request, config.platformKeys, now)
     if (refusal !== undefined) return refusal
-    const opened = openResource(request.rawBody, config.apiV3Keys)
+    const opened = openResource(request.rawBody, config.apiV3Keys, now)
     return opened.kind === 'refused' ? opened : normalize(opened.notification, config, now)
   },
 })

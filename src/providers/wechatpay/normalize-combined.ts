@@ -3,32 +3,40 @@ import { isFields, type Fields } from '../fields.ts'
 import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
-import type { WechatpayConfig } from './config.ts'
 import type { Notification } from './open-resource.ts'
 import { paymentFact } from './payment-fact.ts'
+import { strangerInCombined, type Recipient } from './recipient.ts'
 
 /** WeChat Pay takes at most 50 orders in one combined payment. */
 const SUB_ORDERS_MAX = 50
 
-/** A combined payment: one message per order in it, each with its own transaction; all or none are taken. */
-export function normalizeCombined(notification: Notification, config: WechatpayConfig, now: Date): Verdict {
+/**
+ * A combined payment: one message per order in it, each with its own transaction; all or none are taken. In partner
+ * mode the partner combines, and each order names its sub-merchant.
+ */
+export function normalizeCombined(notification: Notification, to: Recipient, now: Date): Verdict {
   const { combine_mchid: mchid, combine_appid: appid, sub_orders: orders } = notification.resource
-  if (mchid !== config.mchid) return refused({ kind: 'wrong_recipient', field: 'combine_mchid' })
-  if (typeof appid !== 'string' || !config.appids.has(appid))
+  if (mchid !== to.mchid) return refused({ kind: 'wrong_recipient', field: 'combine_mchid' })
+  if (typeof appid !== 'string' || !to.appids.has(appid))
     return refused({ kind: 'wrong_recipient', field: 'combine_appid' })
   if (!Array.isArray(orders) || orders.length > SUB_ORDERS_MAX || !orders.every(isFields))
     return malformed('sub_orders')
 
   const otherwiseMs = chinaTimeMs(notification.createTime) ?? now.getTime()
   const messages: VerifiedMessage[] = []
+  const numbers = new Set<string | null>()
   for (const order of orders) {
-    if (order['mchid'] !== config.mchid) return refused({ kind: 'wrong_recipient', field: 'sub_orders.mchid' })
+    const stranger = strangerInCombined(order, to)
+    if (stranger !== undefined) return refused({ kind: 'wrong_recipient', field: `sub_orders.${stranger}` })
     const message = messageOf(order, notification, otherwiseMs)
     if (typeof message === 'string') return malformed(`sub_orders.${message}`)
     messages.push(message)
+    numbers.add(message.outTradeNo)
   }
   const [first, ...others] = messages
-  return first === undefined ? malformed('sub_orders') : verified(first, ...others)
+  // One order twice would be two records that say different things of it.
+  if (first === undefined || numbers.size < messages.length) return malformed('sub_orders')
+  return verified(first, ...others)
 }
 
 /** One order's message, or the name of the field that is not as documented. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { createDecipheriv, type KeyObject } from 'node:crypto'
+import type { Dated } from '../config-files.ts'
 import { isFields, type Fields } from '../fields.ts'
 import { malformed, refused, type Refused } from '../refuse.ts'
 import { parseStrictJson } from '../strict-json.ts'
@@ -20,12 +21,13 @@ const TAG_BYTES = 16
 
 /**
  * Opens the encrypted `resource` of a notification whose signature is good.
- * @param apiV3Keys tried in turn, as the key may have been changed in the console a moment ago
+ * @param apiV3Keys tried in turn, as the key may have been changed in the console a moment ago; none past its end
  * @see AEAD_AES_256_GCM, RFC 5116: the ciphertext ends with the 16-byte tag; associated_data may be empty or absent
  */
 export function openResource(
   rawBody: Buffer,
-  apiV3Keys: readonly KeyObject[],
+  apiV3Keys: readonly Dated<KeyObject>[],
+  now: Date,
 ): { readonly kind: 'opened'; readonly notification: Notification } | Refused {
   const envelope = parseStrictJson(rawBody.toString())?.value
   if (!isFields(envelope)) return malformed('body', 'no unambiguous JSON object')
@@ -43,7 +45,8 @@ export function openResource(
 
   const sealed = Buffer.from(ciphertext, 'base64')
   if (sealed.length < TAG_BYTES) return malformed('resource.ciphertext')
-  for (const key of apiV3Keys) {
+  for (const { value: key, validToMs } of apiV3Keys) {
+    if (validToMs < now.getTime()) continue
     const plain = decrypt(sealed, key, nonce, associatedData)
     if (plain === undefined) continue
     const opened = isUtf8(plain) ? parseStrictJson(plain.toString())?.value : undefined
