@@ -1,20 +1,14 @@
 import { Agent } from 'node:http'
 import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { BatchPublisher, Published } from '../../src/gateway/batch-publisher.ts'
-import { createReceive } from '../../src/gateway/receive-callback.ts'
-import { readGatewayConfig } from '../../src/gateway/config.ts'
+import type { Published } from '../../src/gateway/batch-publisher.ts'
 import { createLeanServer } from '../../src/gateway/lean-server.ts'
-import { startGateway, type Gateway } from '../../src/gateway/start.ts'
-import { createLog } from '../../src/runtime/log.ts'
-import type { Callback } from '../../src/schemas/callback.ts'
-import type { Codec } from '../../src/schemas/codec.ts'
+import { ACKED, withGatewayAlone, type GatewayAlone } from '../helpers/gateway-alone.ts'
 import { metric } from '../helpers/gateway.ts'
 import { head, post, rawConnection } from '../helpers/http.ts'
 import { createMerchant, type SignedCallback, type TestMerchant } from '../helpers/merchant.ts'
 import { until } from '../helpers/until.ts'
 
-const ACKED: Published = { kind: 'acked' }
 const WECHATPAY_SUCCESS = '{"code":"SUCCESS","message":"成功"}'
 const WECHATPAY_FAIL = '{"code":"FAIL","message":"失败"}'
 
@@ -24,63 +18,10 @@ beforeAll(() => {
 })
 afterAll(() => merchant.remove())
 
-interface Fake {
-  readonly gateway: Gateway
-  readonly published: Callback[]
-  readonly orders: () => (string | null)[]
-}
-
-/** A gateway whose Kafka is here: it keeps what is published and acknowledges it as the test says. */
-async function withGateway(
-  work: (fake: Fake) => Promise<void>,
-  {
-    ack = () => Promise.resolve(ACKED),
-    env = {},
-    connected = true,
-  }: {
-    ack?: (callback: Callback) => Promise<Published>
-    env?: Record<string, string>
-    connected?: boolean
-  } = {},
-): Promise<void> {
-  const published: Callback[] = []
-  const encoded = new Map<Buffer, Callback>()
-  const codec: Pick<Codec, 'encode'> = {
-    encode: (_topic, value) => {
-      const bytes = Buffer.alloc(1)
-      encoded.set(bytes, value as Callback)
-      return bytes
-    },
-  }
-  const publisher: BatchPublisher = {
-    publish: ({ value }, _deadlineAtMs, settle) => {
-      const callback = encoded.get(value)
-      if (callback === undefined) throw new Error('published before encoded')
-      published.push(callback)
-      void ack(callback).then(settle)
-    },
-    close: () => Promise.resolve(),
-    pending: () => ({ records: 0, bytes: 0 }),
-  }
-  const config = readGatewayConfig({
-    ...{ KAFKA_BROKERS: '127.0.0.1:1', SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', MERCHANTS_DIR: merchant.dir },
-    ...{ PORT: '0', METRICS_PORT: '0', ...env },
-  })
-  const gateway = await startGateway(config, {
-    log: createLog('gateway', 'silent'),
-    connect: (_config, { clock, log, signal }) =>
-      connected
-        ? Promise.resolve({ receive: createReceive(publisher, codec as Codec, clock, log), close: publisher.close })
-        : new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => reject(new Error('stopped')))
-          }),
-  })
-  try {
-    await work({ gateway, published, orders: () => published.map(({ outTradeNo }) => outTradeNo) })
-  } finally {
-    await gateway.stop()
-  }
-}
+const withGateway = (
+  work: (alone: GatewayAlone) => Promise<void>,
+  options: Omit<Parameters<typeof withGatewayAlone>[1], 'merchantsDir'> = {},
+) => withGatewayAlone(work, { merchantsDir: merchant.dir, ...options })
 
 const bytesOf = ({ path, headers, rawBody }: SignedCallback) =>
   Buffer.concat([Buffer.from(head(path, { ...headers, 'content-length': rawBody.length })), rawBody])

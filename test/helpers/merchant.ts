@@ -29,10 +29,10 @@ export interface TestMerchant {
   readonly remove: () => void
 }
 
-const MCHID = '1900000001'
-const APPID = 'wx0000000000000001'
-const APP_ID = '2021000000000001'
-const SELLER_ID = '2088000000000001'
+export const MCHID = '1900000001'
+export const APPID = 'wx0000000000000001'
+export const APP_ID = '2021000000000001'
+export const SELLER_ID = '2088000000000001'
 const SERIAL = 'PUB_KEY_ID_0100000000000000000000000000000001'
 
 export function createMerchant(name = 'shop1'): TestMerchant {
@@ -122,7 +122,8 @@ export function createMerchant(name = 'shop1'): TestMerchant {
   }
 }
 
-const transaction = (outTradeNo: string, at: Date) => ({
+/** What WeChat Pay says of a payment. */
+export const transaction = (outTradeNo: string, at: Date) => ({
   mchid: MCHID,
   appid: APPID,
   out_trade_no: outTradeNo,
@@ -137,7 +138,8 @@ const transaction = (outTradeNo: string, at: Date) => ({
   amount: { total: 100, payer_total: 100, currency: 'CNY', payer_currency: 'CNY' },
 })
 
-const notice = (outTradeNo: string, at: Date) => ({
+/** The fields of Alipay's notice of a payment. */
+export const notice = (outTradeNo: string, at: Date) => ({
   notify_time: alipayTime(at),
   notify_type: 'trade_status_sync',
   notify_id: `n-${outTradeNo}`,
@@ -154,7 +156,8 @@ const notice = (outTradeNo: string, at: Date) => ({
   gmt_payment: alipayTime(at),
 })
 
-function workerKey(secret: string): KeyObject {
+/** The key of a `whsec_…` secret. */
+export function workerKey(secret: string): KeyObject {
   const key = webhookSecret(secret)
   if (key === undefined) throw new Error('no worker secret')
   return key
