@@ -50,11 +50,11 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
   }
   try {
     const first = orders.filter(({ createAtMs }) => createAtMs === 0)
-    for (const line of await createOrders(first, api, clock)) record(line)
+    for (const line of await createOrders(first, api, clock, signal)) record(line)
     const startedMs = clock.elapsedMs()
     const stage: Stage = {
       ...{ sender, record, clock, retryScale: options.retryScale ?? DEFAULTS.retryScale },
-      create: async (order) => (await createOrders([order], api, clock)).forEach(record),
+      create: async (order) => (await createOrders([order], api, clock, signal)).forEach(record),
       isStopped: () => signal.aborted,
       until: async (atMs) => {
         const restMs = atMs - (clock.elapsedMs() - startedMs)

@@ -33,8 +33,8 @@ export interface FakeSystem {
   readonly created: ReadonlyMap<string, { merchant: string; amount_minor: number; currency: string }>
   /** Answers the n-th callback (from 1) instead of the gateway; `hang` answers never. */
   interfere: (n: number) => Answer | 'hang' | undefined
-  /** Answers the n-th request to the api (from 1) instead of it. */
-  interfereWithApi: (n: number) => number | undefined
+  /** Answers the n-th request to the api (from 1) instead of it; `hang` answers never. */
+  interfereWithApi: (n: number) => number | 'hang' | undefined
   /** As new, but for the keys. */
   readonly reset: () => void
   readonly close: () => void
@@ -87,6 +87,7 @@ export async function createFakeSystem(merchants: readonly string[] = ['shop']):
     const { orders } = JSON.parse((await bodyOf(request)).toString()) as { orders: OrderBody[] }
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (instead === 'hang') return
     if (instead !== undefined) return answer(instead, {})
     if (request.headers.authorization !== `Bearer ${TOKEN}`) return answer(401, { title: 'no' })
     return answer(200, {

@@ -167,6 +167,25 @@ describe('a simulation', () => {
     expect(tally.deliveries).toBeLessThan(20)
   })
 
+  test.each([
+    ['waits to ask again', () => 503],
+    ['waits for an answer', () => 'hang' as const],
+  ])('can be stopped while the api is away and it %s', async (_what, answer) => {
+    const stop = new AbortController()
+    let asked = 0
+    system.interfereWithApi = () => {
+      asked++
+      // Within the 400 ms after which it asks again.
+      setTimeout(() => stop.abort(), 100)
+      return answer()
+    }
+    const startedMs = performance.now()
+    const { tally, lines, orders } = await run(plan({ orders: 700, ...only('paid') }), { signal: stop.signal })
+    expect(performance.now() - startedMs).toBeLessThan(3_000)
+    expect([asked, tally.deliveries]).toEqual([1, 0])
+    expect(lines.map((line) => line.line === 'order' && line.heard)).toEqual(orders.slice(0, 500).map(() => 'unknown'))
+  })
+
   test('needs keys for every merchant in the plan', () =>
     expect(run(plan({ merchants: ['nobody'] }))).rejects.toThrow('merchant nobody'))
 })
