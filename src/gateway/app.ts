@@ -3,10 +3,11 @@ import { describeError, type Log } from '../runtime/log.ts'
 import { NOT_FOUND, prepare, send } from './answer.ts'
 import { createCallbackRoute, type RouteParts } from './callback-route.ts'
 import { discardBody } from './read-body.ts'
+import { createReturnRoute } from './return-route.ts'
 
 const INTERNAL = prepare({ status: 500, contentType: 'text/plain', body: 'internal error\n' })
 
-/** The public application: one route, and nothing that says what it is made of. */
+/** The public application: two routes, and nothing that says what it is made of. */
 export function createApp(parts: RouteParts, log: Log): Express {
   const app = express()
   app.disable('x-powered-by')
@@ -14,6 +15,7 @@ export function createApp(parts: RouteParts, log: Log): Express {
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.post('/callbacks/:provider/:merchant', createCallbackRoute(parts))
+  app.get('/returns/:provider/:merchant', createReturnRoute(parts))
   app.use(notFound(parts))
   app.use(onError(parts, log))
   return app

@@ -45,6 +45,12 @@ export function createMetrics(registry = new Registry()) {
       labelNames: ['provider', 'reason'] as const,
       registers,
     }),
+    returns: new Counter({
+      name: 'paidonce_gateway_returns_total',
+      help: 'Buyers sent back by a provider: verified (shown, no more), refused, unknown (nothing is returned to there)',
+      labelNames: ['provider', 'outcome'] as const,
+      registers,
+    }),
     unheard: new Counter({
       name: 'paidonce_gateway_unheard_answers_total',
       help: 'Answers whose sender had closed the connection before',

@@ -6,6 +6,8 @@ const LINES_PER_SECOND_MAX = 50
 export interface RefusalContext {
   readonly provider: string
   readonly merchant?: string
+  /** Not a callback but a buyer that was sent back. */
+  readonly at?: 'return'
 }
 
 /**

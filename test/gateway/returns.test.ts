@@ -1,0 +1,186 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readGatewayConfig } from '../../src/gateway/config.ts'
+import type { Target } from '../../src/gateway/receive-callback.ts'
+import { startGateway, type Gateway } from '../../src/gateway/start.ts'
+import { returnFields } from '../../src/providers/alipay/notice-fields.ts'
+import { signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import { metric } from '../helpers/gateway.ts'
+import { post, rawConnection } from '../helpers/http.ts'
+import { until } from '../helpers/until.ts'
+import { vector } from '../providers/vectors.ts'
+
+const v = vector('alipay/yansongda-sandbox-return') as { certificatePem: string; rawQuery: string }
+const NOW = new Date('2023-12-21T06:48:50Z')
+const APP_ID = '9021000122682882'
+const SELLER_ID = '2088721003899159'
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+
+/** A merchant whose buyers Alipay sends back: signed under the vector's certificate, or under a key of ours. */
+const directory = mkdtempSync(join(tmpdir(), 'paidonce-returns-'))
+const file = (name: string, content: string) => {
+  writeFileSync(join(directory, name), content)
+  return name
+}
+beforeAll(() => {
+  const alipay = {
+    appIds: [APP_ID],
+    sellerIds: [SELLER_ID],
+    publicKeyFiles: [file('alipay.pem', publicKey.export({ type: 'spki', format: 'pem' }).toString())],
+    certificateFiles: [file('alipay.crt', v.certificatePem)],
+  }
+  const worker = { secretFiles: [file('worker.key', `whsec_${randomBytes(32).toString('base64')}`)] }
+  file('shop1.json', JSON.stringify({ alipay, worker }))
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+/** A gateway that keeps whatever would be published; nothing of a return may be. */
+async function withGateway(
+  work: (gateway: Gateway, received: readonly Target[], log: readonly string[]) => Promise<void>,
+) {
+  const received: Target[] = []
+  const lines: string[] = []
+  const env = { KAFKA_BROKERS: '127.0.0.1:1', SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', MERCHANTS_DIR: directory }
+  const gateway = await startGateway(readGatewayConfig({ ...env, PORT: '0', METRICS_PORT: '0' }), {
+    log: createLog('gateway', 'info', { write: (line) => void lines.push(line) }),
+    clock: { now: () => NOW, elapsedMs: () => performance.now() },
+    connect: () =>
+      Promise.resolve({
+        receive: (target, _request, _deadlineAtMs, answer) => {
+          received.push(target)
+          answer({ kind: 'accepted' })
+        },
+        close: () => Promise.resolve(),
+      }),
+  })
+  try {
+    await until('it is ready', async () => (await fetch(`http://127.0.0.1:${gateway.metricsPort}/readyz`)).ok)
+    await work(gateway, received, lines)
+  } finally {
+    await gateway.stop()
+  }
+}
+const open = ({ port }: Gateway, path: string, options: { method?: string; agent?: Agent } = {}) =>
+  post(port, { path, headers: {}, rawBody: Buffer.alloc(0) }, { method: 'GET', ...options })
+const returned = (query: string, to = 'alipay/shop1') => `/returns/${to}?${query}`
+const fields = returnFields(
+  {
+    appId: APP_ID,
+    sellerId: SELLER_ID,
+    tradeNo: '2023122122001499160501586203',
+    outTradeNo: '订单1',
+    totalFen: 8_800,
+    subject: '会员',
+    createdAt: NOW,
+    paidAt: NOW,
+    charset: 'gbk',
+  },
+  NOW,
+)
+const signed = (change: NoticeFields = {}, key = privateKey) => signReturn({ ...fields, ...change }, key)
+const REFUSED = '{"verified":false}\n'
+
+test('a return that Alipay signed is shown, says that it proves no payment, and publishes nothing', () =>
+  withGateway(async (gateway, received) => {
+    const shown = await open(gateway, returned(v.rawQuery))
+    expect([shown.status, shown.headers['content-type']]).toEqual([200, 'application/json'])
+    expect(JSON.parse(shown.body.toString())).toEqual({
+      verified: true,
+      proves_payment: false,
+      out_trade_no: '1703141270',
+      trade_no: '2023122122001499160501586202',
+      total_amount: '0.01',
+      note: expect.stringContaining('no proof of a payment') as string,
+    })
+    const gbk = await open(gateway, returned(signed()))
+    expect(JSON.parse(gbk.body.toString())).toMatchObject({ out_trade_no: '订单1', total_amount: '88.00' })
+    for (let again = 0; again < 3; again++) expect((await open(gateway, returned(v.rawQuery))).status).toBe(200)
+    expect((await open(gateway, returned(v.rawQuery), { method: 'HEAD' })).body).toHaveLength(0)
+    expect(received).toEqual([])
+    expect(await metric(gateway, 'paidonce_gateway_returns_total{provider="alipay",outcome="verified"}')).toBe(6)
+    const { port } = gateway
+    const callback = { path: '/callbacks/alipay/shop1', headers: {}, rawBody: Buffer.from(v.rawQuery) }
+    expect((await post(port, callback)).status).toBe(200)
+    // What keeps them is there, then: it has this one.
+    expect(received).toHaveLength(1)
+  }))
+
+test('every refusal is the same bytes, and none publishes; the log has its reason', () =>
+  withGateway(async (gateway, received, log) => {
+    const other = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
+    const queries = [
+      '',
+      'x',
+      v.rawQuery.replace('total_amount=0.01', 'total_amount=0.02'),
+      v.rawQuery.replaceAll('%2B', '+'),
+      `${v.rawQuery}&tenant=7`,
+      `${v.rawQuery}&total_amount=0.02`,
+      v.rawQuery.replace('sign_type=RSA2', 'sign_type=RSA'),
+      signed({}, other),
+      signed({ app_id: '9021000122682883' }),
+      signed({ seller_id: '2088721003899150' }),
+      signed({ out_trade_no: '' }),
+      signed({ charset: 'utf-16' }),
+      signed({ alipay_cert_sn: '0'.repeat(32) }),
+      signed({ subject: 'x'.repeat(4_096) }),
+    ]
+    const answers = await Promise.all(queries.map((query) => open(gateway, returned(query))))
+    for (const { status, body } of answers) expect([status, body.toString()]).toEqual([400, REFUSED])
+    expect((await open(gateway, returned('').slice(0, -1))).body.toString()).toBe(REFUSED)
+    expect(received).toEqual([])
+    const refusals = log
+      .map((line) => JSON.parse(line) as { at?: string; reason: string })
+      .filter(({ at }) => at === 'return')
+    expect(refusals).toHaveLength(queries.length + 1)
+    expect(new Set(refusals.map(({ reason }) => reason))).toEqual(
+      new Set(['malformed', 'bad_signature', 'wrong_recipient', 'unknown_key', 'too_large']),
+    )
+    const refused = 'paidonce_gateway_returns_total{provider="alipay",outcome="refused"}'
+    expect(await metric(gateway, refused)).toBe(queries.length + 1)
+    expect(await metric(gateway, 'paidonce_gateway_callbacks_total{provider="alipay",outcome="refused"}')).toBe(0)
+  }))
+
+test('where nothing is returned to, it is an unknown path like any other', () =>
+  withGateway(async (gateway, received) => {
+    for (const to of ['worker/shop1', 'alipay/shop2', 'paypal/shop1', 'constructor/shop1', 'alipay', 'alipay/shop1/'])
+      expect(await open(gateway, returned(v.rawQuery, to))).toMatchObject({
+        status: 404,
+        body: Buffer.from('not found\n'),
+      })
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      expect((await open(gateway, returned(v.rawQuery), { method })).status).toBe(404)
+    expect((await open(gateway, `/callbacks/alipay/shop1?${v.rawQuery}`)).status).toBe(404)
+    expect(received).toEqual([])
+    const unknown = (provider: string) =>
+      metric(gateway, `paidonce_gateway_returns_total{provider="${provider}",outcome="unknown"}`)
+    expect([await unknown('worker'), await unknown('alipay'), await unknown('unknown')]).toEqual([1, 1, 2])
+  }))
+
+test('connections are kept, a body is let pass, and too many header lines are refused', () =>
+  withGateway(async (gateway) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    for (const path of [
+      returned(v.rawQuery),
+      returned('x'),
+      returned(v.rawQuery, 'worker/shop1'),
+      returned(v.rawQuery),
+    ])
+      expect((await open(gateway, path, { agent })).headers['connection']).toBe('keep-alive')
+    agent.destroy()
+
+    const raw = await rawConnection(gateway.port)
+    raw.write(`GET ${returned(v.rawQuery)} HTTP/1.1\r\nhost: x\r\ncontent-length: 20000\r\n\r\n${'x'.repeat(20_000)}`)
+    raw.write(`GET ${returned('x')} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    const both = await raw.closed
+    expect([both.match(/HTTP\/1\.1 200/g)?.length, both.match(/HTTP\/1\.1 400/g)?.length]).toEqual([1, 1])
+
+    const many = Array.from({ length: 64 }, (_line, i) => `x-${i}: 1\r\n`).join('')
+    const lines = await rawConnection(gateway.port)
+    lines.write(`GET ${returned(v.rawQuery)} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${many}\r\n`)
+    expect(await lines.closed).toMatch(/^HTTP\/1\.1 (400|431)/)
+  }))
