@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
+import type { TopicDescription } from '../runtime/kafka/topic-admin.ts'
 import { sortProblems } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC, RETENTION_MS, TOPICS } from '../schemas/topics.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
@@ -51,7 +52,8 @@ async function createTopics({ env, dryRun }: CliContext, options: Options): Prom
     if (!dryRun) await admin.ensureTopics(specs)
     const found = dryRun ? before : await admin.describeTopics(names)
     const { wrong, missing } = sortProblems(found, { topicPrefix, allowSingleReplica, partitions: options.partitions })
-    const problems = dryRun ? [...wrong] : [...wrong, ...missing]
+    const present = names.flatMap((name) => found.get(name) ?? [])
+    const problems = [...wrong, ...tooFewReplicas(present, replicationFactor), ...(dryRun ? [] : missing)]
     if (problems.length === 0 && !dryRun) problems.push(...(await record(env, topicPrefix, options.partitions)))
     const done = dryRun ? 'would be created' : 'created'
     const rows = names.map((topic) => [
@@ -69,6 +71,16 @@ async function createTopics({ env, dryRun }: CliContext, options: Options): Prom
     await admin.close()
   }
 }
+
+/** The processes ask for min.insync.replicas only; whoever names a number of copies is told that they are not there. */
+const tooFewReplicas = (found: readonly TopicDescription[], wanted: number) =>
+  found
+    .filter((topic) => topic.replicationFactor < wanted)
+    .map(({ topic, replicationFactor }) => ({
+      topic,
+      problem: `has ${replicationFactor} replicas of a partition, ${wanted} are wanted`,
+      remedy: 'nothing was changed: add replicas with kafka-reassign-partitions.sh, then set min.insync.replicas=2',
+    }))
 
 /** Without DATABASE_URL nothing is recorded: a gateway's machine may have no access to it. */
 async function record(env: NodeJS.ProcessEnv, topicPrefix: string, partitions: number) {

@@ -106,6 +106,15 @@ describe('topics, schemas and config check', () => {
     expect(other.json.problems[0]?.problem).toContain('has 3 partitions, 4 are expected')
   })
 
+  test('more replicas than the topics have is a finding, dry run or not, and changes nothing', async () => {
+    for (const more of [[], ['--dry-run']]) {
+      const { code, json } = await create('--partitions', '3', '--replication', '3', ...more)
+      expect([code, json.problems.map(({ topic }) => topic)]).toEqual([1, TOPICS.map((topic) => prefix + topic)])
+      expect(json.problems[0]?.problem).toBe('has 1 replicas of a partition, 3 are wanted')
+    }
+    expect((await create('--partitions', '3', '--replication', '1')).code).toBe(0)
+  })
+
   test('schemas: a dry run, registered once, unchanged after', async () => {
     const run = async (...args: string[]) =>
       (await paidonceJson(['schemas', 'register', ...args], kafka)).json as { subjects: { kind: string }[] }
