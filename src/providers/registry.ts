@@ -5,6 +5,9 @@ import { alipayConfig } from './alipay/config.ts'
 import { createAlipay } from './alipay/create.ts'
 import type { ConfigFiles } from './config-files.ts'
 import type { AnswerForms, Provider } from './provider.ts'
+import { stripeAnswers } from './stripe/answers.ts'
+import { stripeConfig } from './stripe/config.ts'
+import { createStripe } from './stripe/create.ts'
 import { wechatpayAnswers } from './wechatpay/answers.ts'
 import { wechatpayConfig } from './wechatpay/config.ts'
 import { createWechatpay } from './wechatpay/create.ts'
@@ -50,5 +53,6 @@ export const PROVIDERS: ReadonlyMap<string, ProviderEntry> = new Map([
     }),
   ],
   ['alipay', entry({ source: 'callback', answers: alipayAnswers, parseConfig: alipayConfig, create: createAlipay })],
+  ['stripe', entry({ source: 'callback', answers: stripeAnswers, parseConfig: stripeConfig, create: createStripe })],
   ['worker', entry({ source: 'worker', answers: workerAnswers, parseConfig: workerConfig, create: createWorker })],
 ])

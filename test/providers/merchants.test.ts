@@ -68,7 +68,7 @@ describe('merchants', () => {
     write('acme.json', {
       wechatpay: { ...wechatpay, mchid: 'x', appids: [], apiV3KeyFiles: ['worker', 'absent'] },
       alipay: { ...alipay, appIds: ['2021'], publicKeyFiles: ['apiv3'], extra: 1 },
-      stripe: {},
+      paypal: {},
     })
     write('Books.json', { worker: { secretFiles: ['apiv3'] } })
     write('empty.json', {})
@@ -84,7 +84,7 @@ describe('merchants', () => {
       '✖ acme.json: alipay.appIds.0: must be 16 digits',
       '✖ acme.json: alipay.publicKeyFiles.0: must hold a public key',
       '✖ acme.json: alipay: Unrecognized key: "extra"',
-      '✖ acme.json: Unrecognized key: "stripe"',
+      '✖ acme.json: Unrecognized key: "paypal"',
       '✖ empty.json: must have a section',
       '✖ none.json: is no valid JSON',
     ])

@@ -19,6 +19,8 @@ export interface Subject {
   readonly signsTime: boolean
   /** Header in which the time is, and header in which the signature is; undefined: in the body. */
   readonly headers: { readonly timestamp?: string; readonly signature?: string }
+  /** The value of the header that has the time, with another time in it; undefined: that header is the time alone. */
+  readonly timeIn?: (header: string, time: string) => string
   /** Other bytes may say the same (`%2F`, `%2f`): then the verdict must be the same too. */
   readonly bytesHaveSpellings: boolean
   /** Space before and after the document says nothing, as in XML. */
@@ -158,7 +160,8 @@ export function passesSharedSuite(subject: Subject) {
 
     ifTimeIsSigned('refuses a time in any other form than ten digits', () => {
       const { timestamp = '' } = subject.headers
-      const sec = genuine.headers[timestamp] ?? ''
+      const header = genuine.headers[timestamp] ?? ''
+      const sec = String(provider.inspect.signedAtSec(genuine))
       const forms = [
         'abc',
         '1e9',
@@ -172,7 +175,9 @@ export function passesSharedSuite(subject: Subject) {
         '１７０００００００００',
       ]
       for (const form of forms)
-        expect(refusalOf(provider.verify(withHeader(genuine, timestamp, form), now))).toBe('malformed')
+        expect(
+          refusalOf(provider.verify(withHeader(genuine, timestamp, subject.timeIn?.(header, form) ?? form), now)),
+        ).toBe('malformed')
     })
 
     const ifSignedInHeader = subject.headers.signature === undefined ? none : test
@@ -188,7 +193,7 @@ export function passesSharedSuite(subject: Subject) {
         'A'.repeat(344),
         'null',
       ]
-      for (const other of spellings)
+      for (const other of spellings.filter((spelling) => spelling !== signature))
         expect(provider.verify(withHeader(genuine, header, other), now).kind).toBe('refused')
     })
 

@@ -6,10 +6,13 @@ import { givenSignatures, isSignedBy, signedMessage } from './verify.ts'
 
 const UNIX_SECONDS = /^\d{1,12}$/
 
-/** The signature of a message of Standard Webhooks, taken apart. */
-export const inspectWebhook = (keys: readonly Dated<KeyObject>[]): Inspection => {
+/**
+ * The signature of a message of Standard Webhooks, taken apart.
+ * @param field of the merchant's section that names the keys
+ */
+export const inspectWebhook = (keys: readonly Dated<KeyObject>[], field: string): Inspection => {
   const named = keys.map(({ value, validToMs }, index) => ({
-    ...{ id: `${value.type === 'secret' ? 'secret' : 'key'} ${index + 1}`, value, validToMs },
+    ...{ id: `${field}.${index}`, value, validToMs },
     fingerprint: value.type === 'secret' ? null : fingerprint(value),
   }))
   return {

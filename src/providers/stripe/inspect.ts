@@ -8,7 +8,7 @@ const signatureOf = ({ headers }: CallbackRequest) => parseSignature(headers[SIG
 
 /** The signature of an event, taken apart. Stripe does not say which of an endpoint's secrets it used. */
 export const inspectStripe = (secrets: readonly Dated<KeyObject>[]): Inspection => {
-  const named = secrets.map((secret, index) => ({ ...secret, id: `secret ${index + 1}` }))
+  const named = secrets.map((secret, index) => ({ ...secret, id: `secretFiles.${index}` }))
   return {
     keys: named.map(({ id, validToMs }) => ({ id, fingerprint: null, validToMs })),
     canonical: (request) => {

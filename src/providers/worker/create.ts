@@ -7,7 +7,7 @@ import { normalize } from './normalize.ts'
 /** Reports of one merchant's warehouse workers, signed as Standard Webhooks. */
 export const createWorker = ({ secrets }: WorkerConfig): Provider => ({
   signedHeaders: SIGNED_HEADERS,
-  inspect: inspectWebhook(secrets),
+  inspect: inspectWebhook(secrets, 'secretFiles'),
   verify: (request, now) =>
     verifySignature(request, secrets, now) ?? normalize(request.rawBody, request.headers['webhook-id'] ?? ''),
 })

@@ -1,0 +1,14 @@
+import { DETAIL_CHARS_MAX } from './limits.ts'
+
+/**
+ * A fact's `detail` from the sender's words, `; ` between them; null if there are none. Words serve people only, so
+ * nothing in them is a reason to refuse a message: controls become spaces, what is too long is cut.
+ */
+export function detailOf(...words: readonly (string | undefined)[]): string | null {
+  const said = words.filter((word) => word !== undefined && word !== '').join('; ')
+  const clean = said
+    .slice(0, DETAIL_CHARS_MAX)
+    .replace(/\p{Cc}/gu, ' ')
+    .toWellFormed()
+  return clean === '' ? null : clean
+}
