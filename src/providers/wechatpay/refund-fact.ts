@@ -42,7 +42,7 @@ export function refundFact(refund: Refund, otherwiseMs: number): Fact | string {
   if (!isCurrency(currency)) return 'amount.currency'
   const eventType = REFUND_FACTS[status]
   const number = traceable(refund.outRefundNo)
-  const detail = [...(number === '' ? [] : [`out_refund_no ${number}`]), ...(status === 'SUCCESS' ? [] : [status])]
+  const detail = [number && `out_refund_no ${number}`, status === 'SUCCESS' ? '' : status].filter((part) => part !== '')
   return {
     eventType,
     providerRef,
