@@ -49,7 +49,8 @@ export function endOf(steps: readonly Step[]): End {
   }
   const open = [...life.anomalies].flatMap(([name, isOpen]) => (isOpen ? [name.slice(0, name.indexOf(':'))] : []))
   return {
-    ...{ status: life.status, paymentRef: life.paymentRef, openAnomalies: open.sort(), events: life.events },
+    ...{ status: life.status, paymentRef: life.paymentRef, openAnomalies: open.sort() },
+    events: Object.fromEntries(Object.entries(life.events).sort(([a], [b]) => (a < b ? -1 : 1))),
     refundedMinor: life.paymentRef === null ? 0 : refundedOf(refundsOf(life, life.paymentRef, false)),
   }
 }
@@ -130,11 +131,17 @@ function pay(life: Life, fact: LifeFact) {
 }
 
 function refund(life: Life, fact: LifeFact, payment: LifeFact) {
-  if (fact.currency !== payment.currency) return raise(life, 'amount_mismatch', causeOf(fact))
+  if (fact.currency !== payment.currency) {
+    raise(life, 'amount_mismatch', causeOf(fact))
+    return
+  }
   const settled = refundsOf(life, payment.providerRef, false)
   const [before, after] = [refundedOf(settled), refundedOf([...settled, fact])]
   const isOver = after > payment.amountMinor
-  if (payment.providerRef !== life.paymentRef) return refundOther(life, fact, payment, before, after)
+  if (payment.providerRef !== life.paymentRef) {
+    refundOther(life, fact, payment, before, after)
+    return
+  }
   if (life.status === 'refunded') {
     if (after > before && isOver) raise(life, 'over_refund', causeOf(payment))
     return
