@@ -1,7 +1,7 @@
-import type { CallbackRequest, Provider, VerifiedMessage, Verdict } from '../providers/provider.ts'
+import type { CallbackRequest, Provider, VerifiedMessage, Verdict, WithoutFacts } from '../providers/provider.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
-import type { Callback, Source } from '../schemas/callback.ts'
+import type { Callback, Instead, Source } from '../schemas/callback.ts'
 import type { Codec } from '../schemas/codec.ts'
 import { continueTrace } from '../schemas/headers.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
@@ -108,6 +108,7 @@ function toRecord(target: Target, request: CallbackRequest, message: VerifiedMes
     messageId: message.messageId,
     receivedAtMs: now.getTime(),
     facts: message.facts,
+    instead: insteadOf(message.instead),
     rawBody,
     rawHeaders: signedHeaders(headers, target.bound.signedHeaders),
   }
@@ -117,6 +118,11 @@ function toRecord(target: Target, request: CallbackRequest, message: VerifiedMes
     value: codec.encode(INPUT_TOPIC, callback),
     headers: { traceparent: continueTrace(headers['traceparent']) },
   }
+}
+
+function insteadOf(given: WithoutFacts | undefined): Instead | null {
+  if (given === undefined) return null
+  return given.kind === 'hint' ? { kind: 'hint', ref: given.ref } : { kind: 'no_effect', ref: null }
 }
 
 function signedHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {

@@ -12,6 +12,7 @@ import type { Reach } from './crash-points.ts'
 import { deadLetterOf, noticeOf } from './dead-letter-notice.ts'
 import { countOutcomes, deliveriesOf } from './deliveries.ts'
 import { findFlood } from './find-flood.ts'
+import { queriesOf } from './queries.ts'
 import type { LaneSession, Work } from './lane-session.ts'
 import type { Applied, ApplyOptions, LaneRecord, MustFence, Position } from './lane-types.ts'
 import { whyRefused } from './why-refused.ts'
@@ -107,7 +108,8 @@ async function run(
   await reach('batch_before_lane_row')
   const nowMs = options.clock.now().getTime()
   const traces = new Map(newLetters.length === 0 ? [] : records.map(({ offset, traceparent }) => [offset, traceparent]))
-  const deliveries = deliveriesOf(records, arrivals, found.namedOrders)
+  const namedOrders = new Map([...found.namedOrders].filter(([, orderId]) => !views.archivedIds.has(orderId)))
+  const deliveries = deliveriesOf(records, arrivals, namedOrders)
   const written = await writeDecision(
     tx,
     position,
@@ -123,6 +125,7 @@ async function run(
         return { orderId, fact, offset: arrival.record.offset }
       }),
       deliveries,
+      newTimers: [...decision.newTimers, ...queriesOf(records, namedOrders, nowMs)],
       floodOffsets: newLetters.filter(({ reason }) => countsAsFlood(reason)).map(({ offset }) => offset),
       archivedStubIds: [...views.archivedIds],
     },
@@ -156,7 +159,7 @@ const NO_LETTERS = { newOffsets: new Set<number>(), floodOffsets: [] }
 interface Found {
   /** In record order: what is not plainly a duplicate. */
   readonly unknown: readonly (Arrival & { readonly orderId: number })[]
-  /** Of dead letters, by offset. */
+  /** Of records without facts, by offset. */
   readonly namedOrders: ReadonlyMap<number, number>
 }
 

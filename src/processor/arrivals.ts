@@ -19,7 +19,7 @@ export interface Arrivals {
   readonly all: readonly Arrival[]
   /** Without twins, sorted by order, so that index pages are visited in order. */
   readonly distinct: readonly Arrival[]
-  /** Dead letters that name an order: its timeline shows them. */
+  /** Records without facts that name an order: its timeline shows them, if it is known. No stub is made for them. */
   readonly named: readonly { readonly record: LaneRecord; readonly merchant: string; readonly outTradeNo: string }[]
 }
 
@@ -31,7 +31,7 @@ export function arrivalsOf(records: readonly LaneRecord[]): Arrivals {
   const named: Arrivals['named'][number][] = []
   for (const record of records) {
     const { content } = record
-    if (content.kind === 'dead_letter' && content.reason === 'unsupported') {
+    if (content.kind === 'noted' || (content.kind === 'dead_letter' && content.reason === 'unsupported')) {
       const { merchant, outTradeNo } = content.callback ?? {}
       if (merchant !== undefined && outTradeNo != null) named.push({ record, merchant, outTradeNo })
     }

@@ -70,8 +70,10 @@ function checked(record: InputRecord, callback: Callback, { lane, laneOf }: Lane
   })
   const time = [callback.receivedAtMs, ...facts.map((fact) => fact.eventTimeMs)].find((ms) => ms > TIME_MS_MAX)
   if (time !== undefined) return deadLetter(record, 'undecodable', `the time ${time} is beyond the year 2255`)
-  if (facts.length === 0) return refuse('unsupported', callback.messageType)
-  if (outTradeNo === null) return refuse('unroutable', `${callback.messageType} names no order`)
+  if (facts.length === 0 && callback.instead === null) return refuse('unsupported', callback.messageType)
+  const noted: LaneRecord = { ...common(record), content: { kind: 'noted', callback } }
+  if (outTradeNo === null)
+    return facts.length === 0 ? noted : refuse('unroutable', `${callback.messageType} names no order`)
   for (const [field, value] of [
     ['merchant', merchant],
     ['outTradeNo', outTradeNo],
@@ -81,6 +83,7 @@ function checked(record: InputRecord, callback: Callback, { lane, laneOf }: Lane
   if (record.key?.toString() !== outTradeNo) return deadLetter(record, 'misrouted', 'the key is not the order number')
   const home = laneOf(record.key)
   if (home !== lane) return deadLetter(record, 'misrouted', `the key belongs to lane ${home}`)
+  if (facts.length === 0) return noted
   return { ...common(record), content: { kind: 'callback', callback: { ...callback, outTradeNo } } }
 }
 

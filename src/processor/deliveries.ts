@@ -4,7 +4,7 @@ import type { LaneRecord } from './lane-types.ts'
 
 /**
  * What the timeline shows: each fact of each record with what became of it, and records without facts.
- * @param namedOrders of dead letters, by offset
+ * @param namedOrders of records without facts, by offset
  */
 export function deliveriesOf(
   records: readonly LaneRecord[],
@@ -27,7 +27,7 @@ export function deliveriesOf(
   })
   for (const { content, offset, timestampMs } of records) {
     if (content.kind === 'callback') continue
-    const callback = content.kind === 'dead_letter' ? content.callback : undefined
+    const callback = content.kind === 'skipped' ? undefined : content.callback
     deliveries.push({
       offset,
       recordTimeMs: timestampMs,
@@ -35,7 +35,7 @@ export function deliveriesOf(
       provider: callback?.provider ?? null,
       source: callback?.source ?? null,
       eventType: null,
-      providerRef: null,
+      providerRef: callback?.instead?.ref ?? null,
       outcome: content.kind,
       receivedAtMs: callback?.receivedAtMs ?? timestampMs,
     })

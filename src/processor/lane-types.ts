@@ -37,6 +37,8 @@ export interface LaneRecord {
         readonly detail: string
         readonly callback?: Callback
       }
+    /** Understood, without facts: it changes no order. A hint asks for a query, if its order is known. */
+    | { readonly kind: 'noted'; readonly callback: Callback }
     /** Lies in a range that a person has skipped. */
     | { readonly kind: 'skipped' }
 }

@@ -1,5 +1,5 @@
 import type { AmountKind, FactKind } from '../orders/model.ts'
-import type { Callback, Source } from './callback.ts'
+import type { Callback, Instead, Source } from './callback.ts'
 
 // Written out, as this folder imports only types; the compiler sees to it that they are complete.
 const EVENT_TYPES = {
@@ -15,6 +15,7 @@ const EVENT_TYPES = {
 } satisfies Record<FactKind, true>
 const AMOUNT_TYPES = { none: true, individual: true, cumulative: true } satisfies Record<AmountKind, true>
 const SOURCES = { callback: true, query: true, bill: true, worker: true, replay: true } satisfies Record<Source, true>
+const INSTEADS = { no_effect: true, hint: true } satisfies Record<Instead['kind'], true>
 
 const BYTES_MAX = 256
 const DETAIL_CHARS_MAX = 1_024
@@ -36,6 +37,15 @@ function badFact(fact: Callback['facts'][number]): string | undefined {
   return undefined
 }
 
+function badInstead({ instead, facts }: Callback): string | undefined {
+  if (instead === null) return undefined
+  if (facts.length > 0) return 'instead'
+  // Avro alone has seen them: the two may not belong together.
+  const { kind, ref }: { kind: string; ref: string | null } = instead
+  if (!Object.hasOwn(INSTEADS, kind)) return 'instead.kind'
+  return (kind === 'hint' ? ref !== null && reference(ref) : ref === null) ? undefined : 'instead.ref'
+}
+
 /**
  * What Avro cannot say: Avro's strings may hold any word, a NUL (which Postgres refuses) or a megabyte.
  * @returns the path of the first field that breaks its rule; undefined if the callback is sound.
@@ -52,5 +62,5 @@ export function badField(callback: Callback): string | undefined {
     const field = badFact(fact)
     if (field !== undefined) return `facts[${index}].${field}`
   }
-  return undefined
+  return badInstead(callback)
 }

@@ -1,4 +1,4 @@
-import type { Decision } from '../orders/decision.ts'
+import type { Decision, TimerKey } from '../orders/decision.ts'
 import type { StoredFact } from '../orders/model.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import { createBinder } from './binder.ts'
@@ -16,11 +16,23 @@ export interface Guard {
   readonly brakeVersion: number
 }
 
+/**
+ * A timer, unique by its first three fields. The lane takes `expiry` and `held_limit` itself; a `query` lies there for
+ * whoever asks providers, its `ref` naming what to ask about: `refund:<out_refund_no>`.
+ */
+export interface NewTimer {
+  readonly orderId: number
+  readonly kind: TimerKey['kind'] | 'query'
+  readonly ref: string
+  readonly dueAtMs: number
+}
+
 /** All that one transaction of a lane writes. */
 export interface Writes extends Pick<
   Decision,
-  'orders' | 'changedFacts' | 'openedAnomalies' | 'resolvedAnomalies' | 'groups' | 'newTimers' | 'doneTimers'
+  'orders' | 'changedFacts' | 'openedAnomalies' | 'resolvedAnomalies' | 'groups' | 'doneTimers'
 > {
+  readonly newTimers: readonly NewTimer[]
   /** The offset after the batch; a wake's is its position. */
   readonly end: number
   readonly events: readonly Omit<EventRow, 'laneSeq' | 'payload'>[]

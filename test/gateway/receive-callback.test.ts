@@ -64,10 +64,23 @@ test('a verified message becomes one record under its order, with the raw bytes 
     {
       ...{ merchant: 'shop1', outTradeNo: 'T1', provider: 'wechatpay', source: 'callback' },
       ...{ messageType: 'TRANSACTION.SUCCESS', messageId: 'EV-1', receivedAtMs: NOW.getTime(), facts: [] },
+      instead: null,
       rawBody: Buffer.from('body'),
       rawHeaders: { 'wechatpay-serial': 'S' },
     },
   ])
+})
+
+test.for([
+  [{ kind: 'no_effect' }, { kind: 'no_effect', ref: null }],
+  [
+    { kind: 'hint', ref: 'refund:R-2' },
+    { kind: 'hint', ref: 'refund:R-2' },
+  ],
+] as const)('why a message states no fact goes with it: %o', async ([instead, published]) => {
+  const { send, callbacks } = harness(() => ({ kind: 'verified', messages: [message({ instead })] }))
+  expect(await send()).toEqual({ kind: 'accepted' })
+  expect(callbacks).toMatchObject([{ facts: [], instead: published }])
 })
 
 test('a message without an order is published too, under its own id', async () => {

@@ -141,6 +141,7 @@ export const callbackOf = (outTradeNo: string, fact: Fact): Sent => ({
     messageId: `m-${outTradeNo}`,
     receivedAtMs: Date.now(),
     facts: [fact],
+    instead: null,
     rawBody: Buffer.from('{}'),
     rawHeaders: {},
   },

@@ -130,6 +130,7 @@ export const aRecord = (
       messageId: `message-${offset}`,
       receivedAtMs: 1_790_000_050_000,
       facts,
+      instead: null,
       rawBody: Buffer.from('raw'),
       rawHeaders: {},
     },

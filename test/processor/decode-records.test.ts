@@ -24,6 +24,7 @@ const callback: Callback = {
   messageId: 'm1',
   receivedAtMs: 1_700_000_000_500,
   facts: [payment],
+  instead: null,
   rawBody: Buffer.from('{}'),
   rawHeaders: {},
 }
@@ -60,6 +61,31 @@ test('a sound callback goes on as it is, in the trace of its record', async () =
   expect(waitingFor).toBeUndefined()
   expect(records).toMatchObject([{ offset: 1, content: { kind: 'callback', callback } }])
   expect(records[0]?.traceparent).toMatch(/^00-0af7651916cd43dd8448eb211c80319c-(?!b7ad6b7169203331)[0-9a-f]{16}-01$/)
+})
+
+describe('a message without facts that is understood', () => {
+  const noEffect = { kind: 'no_effect', ref: null } as const
+  const hint = { kind: 'hint', ref: 'refund:R-2' } as const
+  test.each([
+    [{ instead: noEffect }, {}],
+    [{ instead: hint }, {}],
+    [{ instead: noEffect, outTradeNo: null }, { key: null }],
+    [{ instead: hint, outTradeNo: null }, { key: Buffer.from('m1') }],
+  ] as const)('is noted: %o', async (changed, given) =>
+    expect(await contentOf({ facts: [], ...changed }, given)).toEqual({
+      kind: 'noted',
+      callback: { ...callback, facts: [], ...changed },
+    }),
+  )
+
+  test.each([
+    ['misrouted', { instead: hint }, { key: Buffer.from('T2') }],
+    ['misrouted', { instead: hint, outTradeNo: 'X1' }, { key: Buffer.from('X1') }],
+    ['invalid_identity', { instead: noEffect, outTradeNo: 'T'.repeat(65) }, { key: Buffer.from('T'.repeat(65)) }],
+    ['undecodable', { instead: hint, receivedAtMs: 9_000_000_000_001 }, {}],
+  ] as const)('is %s like any other: %o, record %o', async (reason, changed, given) =>
+    expect(await contentOf({ facts: [], ...changed }, given)).toMatchObject({ kind: 'dead_letter', reason }),
+  )
 })
 
 describe('what becomes a dead letter at decoding', () => {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import avro from 'avsc'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AMOUNT_MINOR_MAX } from '../../src/orders/limits.ts'
@@ -19,9 +21,12 @@ const FACT: Fact = {
 const CALLBACK: Callback = {
   ...{ merchant: 'shop1', outTradeNo: '订单-00012', provider: 'alipay', source: 'callback' },
   ...{ messageType: 'TRADE_SUCCESS', messageId: 'n-1', receivedAtMs: 1_760_000_000_001, facts: [FACT] },
+  instead: null,
   rawBody: Buffer.from([0, 255, 10, 13]),
   rawHeaders: { 'content-type': 'text/plain', 'x-empty': '' },
 }
+const NOTED: Callback = { ...CALLBACK, facts: [], instead: { kind: 'no_effect', ref: null } }
+const HINT: Callback = { ...NOTED, instead: { kind: 'hint', ref: 'refund:R-2' } }
 
 let registry: FakeRegistry
 let codec: Codec
@@ -43,7 +48,7 @@ const withFact = (change: object) => ({ ...CALLBACK, facts: [FACT, { ...FACT, ..
 describe('wire form', () => {
   test('a callback comes back as it was, without a request', () => {
     const before = registry.requests.length
-    for (const callback of [CALLBACK, { ...CALLBACK, outTradeNo: null, facts: [], rawHeaders: {} }]) {
+    for (const callback of [CALLBACK, { ...CALLBACK, outTradeNo: null, facts: [], rawHeaders: {} }, NOTED, HINT]) {
       const result = decoded(callback)
       expect(result).toEqual({ kind: 'callback', callback })
     }
@@ -120,6 +125,13 @@ describe('undecodable', () => {
     ['bad facts[1].currency', withFact({ currency: 'cny' })],
     ['bad facts[1].amountKind', withFact({ amountKind: 'some' })],
     ['bad facts[1].eventTimeMs', withFact({ eventTimeMs: -5 })],
+    ['bad instead', { ...CALLBACK, instead: { kind: 'no_effect', ref: null } }],
+    ['bad instead.kind', { ...NOTED, instead: { kind: 'constructor', ref: null } }],
+    ['bad instead.ref', { ...NOTED, instead: { kind: 'no_effect', ref: 'refund:R-2' } }],
+    ['bad instead.ref', { ...NOTED, instead: { kind: 'hint', ref: null } }],
+    ['bad instead.ref', { ...NOTED, instead: { kind: 'hint', ref: '' } }],
+    ['bad instead.ref', { ...NOTED, instead: { kind: 'hint', ref: 'a\0b' } }],
+    ['bad instead.ref', { ...NOTED, instead: { kind: 'hint', ref: 'x'.repeat(257) } }],
     ['bad facts[1].detail', withFact({ detail: 'x'.repeat(1_025) })],
   ])('%s', (detail, value) => {
     expect(decoded(value)).toEqual({ kind: 'undecodable', detail })
@@ -139,8 +151,8 @@ describe('undecodable', () => {
     ['headers', 'rawHeaders'],
   ])('a count of %s that no record could hold costs no time and no memory', (_what, field) => {
     const bytes = encode({ ...CALLBACK, facts: [], rawBody: Buffer.alloc(0), rawHeaders: {} })
-    // The three last bytes: no facts, no body, no headers.
-    const at = field === 'facts' ? bytes.length - 3 : bytes.length - 1
+    // The four last bytes: no facts, nothing instead, no body, no headers.
+    const at = field === 'facts' ? bytes.length - 4 : bytes.length - 1
     const many = Buffer.from('feffffffffffff0f', 'hex')
     const crafted = Buffer.concat([bytes.subarray(0, at), many, bytes.subarray(at + 1)])
     const startedMs = performance.now()
@@ -191,6 +203,21 @@ describe('schemas of other versions', () => {
       kind: 'callback',
       callback: { ...CALLBACK, facts: [{ ...FACT, detail: null }] },
     })
+  })
+
+  test('records of the first version are read as they were written, and the first version reads ours', async () => {
+    const first = JSON.parse(readFileSync(join(import.meta.dirname, 'history/callback-1.avsc'), 'utf8')) as object
+    const id = registry.add(first)
+    await codec.load(id)
+    for (const callback of [CALLBACK, { ...CALLBACK, outTradeNo: null, facts: [] }])
+      expect(codec.decodeCallback(bytesOf(first, callback, id))).toEqual({ kind: 'callback', callback })
+    const reader = avro.Type.forSchema(first as avro.Schema)
+    const resolver = reader.createResolver(avro.Type.forSchema(SCHEMAS[INPUT_TOPIC]))
+    for (const callback of [CALLBACK, NOTED, HINT]) {
+      const { instead, ...known } = callback
+      expect(reader.fromBuffer(encode(callback).subarray(5), resolver)).toEqual(known)
+      expect(instead).not.toBeUndefined()
+    }
   })
 
   test.each([

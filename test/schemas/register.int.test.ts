@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import avro from 'avsc'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/runtime/log.ts'
@@ -15,7 +17,7 @@ const newPrefix = () => `s${randomBytes(5).toString('hex')}.`
 const url = () => stackEnv().SCHEMA_REGISTRY_URL
 const CALLBACK: Callback = {
   ...{ merchant: 'm', outTradeNo: 'T1', provider: 'worker', source: 'worker', messageType: 't', messageId: '' },
-  ...{ receivedAtMs: 1, facts: [], rawBody: Buffer.alloc(0), rawHeaders: {} },
+  ...{ receivedAtMs: 1, facts: [], instead: null, rawBody: Buffer.alloc(0), rawHeaders: {} },
 }
 
 async function request(method: string, path: string, body: object): Promise<{ status: number; id: number }> {
@@ -73,6 +75,20 @@ test('a newer version under the same subject: its records decode here, and ours 
   expect(await codec.load(id)).toBe('loaded')
   expect(codec.decodeCallback(record)).toEqual({ kind: 'callback', callback: CALLBACK })
   expect((await registerSchemas(url(), prefix)).map(({ kind }) => kind)).toEqual(TOPICS.map(() => 'unchanged'))
+})
+
+test('after an upgrade: the registry takes this version beside the first one, whose records are still read', async () => {
+  const prefix = newPrefix()
+  const first = JSON.parse(readFileSync(join(import.meta.dirname, 'history/callback-1.avsc'), 'utf8')) as object
+  const { id } = await versions(subjectOf(prefix, INPUT_TOPIC), first)
+  await expect(createCodec(url(), prefix, silent)).rejects.toThrow(SchemaNotRegistered)
+  expect((await registerSchemas(url(), prefix)).map(({ kind }) => kind)).toEqual(TOPICS.map(() => 'registered'))
+  const codec = await createCodec(url(), prefix, silent)
+  const header = Buffer.alloc(5)
+  header.writeUInt32BE(id, 1)
+  const record = Buffer.concat([header, avro.Type.forSchema(first as avro.Schema).toBuffer(CALLBACK)])
+  expect(await codec.load(id)).toBe('loaded')
+  expect(codec.decodeCallback(record)).toEqual({ kind: 'callback', callback: CALLBACK })
 })
 
 test('an id that nobody registered is unknown', async () => {

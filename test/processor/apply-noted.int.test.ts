@@ -1,0 +1,162 @@
+import type pg from 'pg'
+import { expect, test } from 'vitest'
+import type { LaneRecord } from '../../src/processor/lane-types.ts'
+import type { Instead } from '../../src/schemas/callback.ts'
+import { withDatabase } from '../helpers/database.ts'
+import {
+  aFact,
+  anOrder,
+  aRecord,
+  clockAt,
+  create,
+  eventsOf,
+  MERCHANT,
+  openLane,
+  stateOf,
+} from '../helpers/lane-bench.ts'
+
+const NOW_MS = 1_790_000_100_000
+const CLOCK = clockAt(NOW_MS)
+const NO_EFFECT: Instead = { kind: 'no_effect', ref: null }
+const hintOf = (outRefundNo: string): Instead => ({ kind: 'hint', ref: `refund:${outRefundNo}` })
+
+function noted(offset: number, outTradeNo: string | null, instead: Instead, merchant = MERCHANT): LaneRecord {
+  const record = aRecord(offset, outTradeNo ?? 'key', [], { merchant })
+  if (record.content.kind !== 'callback') throw new Error('no callback')
+  const callback = { ...record.content.callback, outTradeNo, instead }
+  return { ...record, content: { kind: 'noted', callback } }
+}
+const queriesIn = async (pool: pg.Pool) =>
+  (
+    await pool.query<{ query: string }>(
+      `select o.out_trade_no || ' ' || t.kind || ' ' || t.ref || ' ' || t.lane || ' ' || extract(epoch from t.due_at) * 1000 || ' '
+         || t.attempts || ' ' || (t.leased_until is null) as query
+       from timers t left join orders o on o.id = t.order_id where t.kind = 'query' order by t.id`,
+    )
+  ).rows.map(({ query }) => query.replace(/\.0+ /, ' '))
+
+test('what has no effect is noted, with its order or without one, and is no dead letter', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url, { clock: CLOCK })
+    const applied = await lane.apply([
+      noted(0, 'A', NO_EFFECT),
+      noted(1, 'nobody', NO_EFFECT),
+      noted(2, null, NO_EFFECT),
+      aRecord(3, 'A', [aFact('p')]),
+    ])
+    expect(applied).toMatchObject({ outcomes: { noted: 3, applied: 1 }, newDeadLetters: [], next: 4 })
+    expect(await stateOf(pool)).toMatchObject({
+      orders: [['m1', 'A', 'paid', 'wechatpay:p', 1, 0, 3]],
+      deliveries: [
+        [0, 0, 'm1/A', null, null, 'noted'],
+        [0, 1, null, null, null, 'noted'],
+        [0, 2, null, null, null, 'noted'],
+        [0, 3, 'm1/A', 'payment_succeeded', 'wechatpay:p', 'applied'],
+      ],
+      deadLetters: [],
+      timers: [],
+      anomalies: [],
+    })
+    expect(await queriesIn(pool)).toEqual([])
+    await lane.session.close()
+  }))
+
+test('a hint about a known order asks for a query once, due now, whatever is known of the order', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url, { clock: CLOCK, lane: 3 })
+    // B is a stub, of the same batch: its fact is proven, so that the order is known.
+    const first = [
+      ...[noted(0, 'A', hintOf('R-1')), noted(1, 'A', hintOf('R-1')), noted(2, 'A', hintOf('R-2'))],
+      ...[aRecord(3, 'B', [aFact('q')]), noted(4, 'B', hintOf('R-1'))],
+    ]
+    expect(await lane.apply(first)).toMatchObject({ outcomes: { noted: 4, held: 1 }, events: [] })
+    expect(await lane.apply([noted(5, 'A', hintOf('R-2'))])).toMatchObject({ outcomes: { noted: 1 } })
+    const due = `${NOW_MS} 0 true`
+    expect(await queriesIn(pool)).toEqual([
+      `A query refund:R-1 3 ${due}`,
+      `A query refund:R-2 3 ${due}`,
+      `B query refund:R-1 3 ${due}`,
+    ])
+    expect(await stateOf(pool)).toMatchObject({
+      orders: [
+        ['m1', 'A', 'pending', null, expect.any(Number), 0, 0],
+        ['m1', 'B', 'awaited', null, expect.any(Number), 1, 0],
+      ],
+      facts: [['m1/B', 'payment_succeeded', 'wechatpay:q', 'held', 3]],
+    })
+    await lane.session.close()
+  }))
+
+test('a hint about an order that nobody knows leaves its delivery, and nothing else', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url, { clock: CLOCK })
+    const hints = [
+      noted(0, 'nobody', hintOf('R-1')),
+      noted(1, null, hintOf('R-1')),
+      noted(2, 'A', hintOf('R'), 'other'),
+    ]
+    expect(await lane.apply(hints)).toMatchObject({ outcomes: { noted: 3 } })
+    const state = (await stateOf(pool)) as Record<string, unknown>
+    expect(state['orders']).toHaveLength(1)
+    expect(state['timers']).toEqual([['m1/A', 'expiry', '']])
+    expect(state).toMatchObject({
+      deliveries: [
+        [0, 0, null, null, 'refund:R-1', 'noted'],
+        [0, 1, null, null, 'refund:R-1', 'noted'],
+        [0, 2, null, null, 'refund:R', 'noted'],
+      ],
+      deadLetters: [],
+      anomalies: [],
+    })
+    expect(await eventsOf(pool)).toEqual([])
+    await lane.session.close()
+  }))
+
+test('an archived order is not woken by a hint', () =>
+  withDatabase(async (url, pool) => {
+    await pool.query(`insert into tombstones (merchant, out_trade_no, status) values ('m1', 'A', 'paid')`)
+    const lane = await openLane(url, { clock: CLOCK })
+    await lane.apply([aRecord(0, 'A', [aFact('p')]), noted(1, 'A', hintOf('R-1'))])
+    expect(await stateOf(pool)).toMatchObject({
+      orders: [],
+      deliveries: [
+        [0, 0, null, 'payment_succeeded', 'wechatpay:p', 'archived'],
+        [0, 1, null, null, 'refund:R-1', 'noted'],
+      ],
+    })
+    expect((await pool.query('select 1 from timers')).rowCount).toBe(0)
+    await lane.session.close()
+  }))
+
+test('the lane leaves queries to whoever asks providers: they wake nothing, and other timers go on beside them', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url, { clock: CLOCK })
+    await lane.apply([noted(0, 'A', hintOf('R-1'))])
+    expect(await lane.wake()).toBeUndefined()
+    await pool.query(`update timers set due_at = to_timestamp($1 / 1000.0) where kind = 'expiry'`, [NOW_MS - 60_000])
+    expect(await lane.wake({ readEnd: () => Promise.resolve(1) })).toMatchObject({ nextSeq: 1 })
+    expect(await stateOf(pool)).toMatchObject({
+      orders: [['m1', 'A', 'closed', null, expect.any(Number), 0, 1]],
+      timers: [['m1/A', 'query', 'refund:R-1']],
+    })
+    expect(await lane.wake({ readEnd: () => Promise.resolve(1) })).toBeUndefined()
+    await lane.session.close()
+  }))
+
+test('a batch that is run again asks for nothing twice and notes nothing twice', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const first = await openLane(url, { clock: CLOCK })
+    const records = [noted(0, 'A', hintOf('R-1')), noted(1, null, NO_EFFECT)]
+    const { position } = first
+    await first.apply(records)
+    first.position = position
+    await first.apply(records)
+    expect(await queriesIn(pool)).toHaveLength(1)
+    expect(((await stateOf(pool)) as { deliveries: unknown[] }).deliveries).toHaveLength(2)
+    await first.session.close()
+  }))
