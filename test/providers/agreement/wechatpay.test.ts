@@ -155,7 +155,7 @@ describe('wechatpay-node-v3 and we agree', () => {
     const request = notice()
     const { resource } = envelopeOf(request)
     const bytes = Buffer.from(resource.ciphertext, 'base64')
-    const at = Buffer.from(JSON.stringify(genuineNotices[0]?.resource)).indexOf('123456')
+    const at = Buffer.from(JSON.stringify(genuineNotices[0]?.resource)).indexOf('123456,')
     bytes[at] = (bytes[at] ?? 0) ^ ('1'.charCodeAt(0) ^ '9'.charCodeAt(0))
     const tampered = { ...resource, ciphertext: bytes.toString('base64') }
     expect(sdk.decipher_gcm(tampered.ciphertext, tampered.associated_data, tampered.nonce)).toMatchObject({
