@@ -7,6 +7,7 @@ import { up } from '../dev/stack.ts'
 import { say } from '../dev/parts/progress.ts'
 import { endToEnd, type EndToEnd } from './end-to-end.ts'
 import { gatewayCpu } from './gateway-cpu.ts'
+import { providerCosts } from './provider-cost.ts'
 import { steady } from './steady.ts'
 
 const ROUNDS = 3
@@ -17,10 +18,13 @@ const spread = (values: readonly number[]) => `${Math.min(...values)}–${Math.m
 await up()
 say(`about 6 minutes; ${availableParallelism()} cores, ${cpus()[0]?.model ?? 'unknown'}`)
 
-say('1/3 gateway CPU per accepted callback ÷ CPU of the bare RSA-2048 verification')
+say('1/4 verification per provider ÷ its bare crypto operation')
+const costs = providerCosts()
+
+say('2/4 gateway CPU per accepted callback ÷ CPU of the bare RSA-2048 verification')
 const gateway = await gatewayCpu({ rounds: ROUNDS })
 
-say('2/3 end to end ÷ one Postgres transaction per callback')
+say('3/4 end to end ÷ one Postgres transaction per callback')
 const rounds: EndToEnd[] = []
 for (let round = 0; round < ROUNDS; round++)
   for (const duplicates of [0, 0.9]) {
@@ -29,7 +33,7 @@ for (let round = 0; round < ROUNDS; round++)
     rounds.push(result)
   }
 
-say('3/3 the machine at a steady 1,000 callbacks/s, with and without the linger')
+say('4/4 the machine at a steady 1,000 callbacks/s, with and without the linger')
 const calm = [
   await steady({ lingerMs: 20, perSecond: 1_000, seconds: 20 }),
   await steady({ lingerMs: 0, perSecond: 1_000, seconds: 20 }),
@@ -37,6 +41,12 @@ const calm = [
 
 const lines = new Table({ head: ['question', 'median', 'rounds', 'goal'], style: { head: [], border: [] } })
 const rows: [string, string, string, string][] = [
+  ...costs.map(({ name, operation, verifyMicros, bareMicros, share }): [string, string, string, string] => [
+    `${name}: rate of a verification ÷ rate of bare ${operation}`,
+    `${share}`,
+    `${verifyMicros} against ${bareMicros} µs`,
+    operation === 'RSA-2048 and AES-256-GCM' ? '≥ 0.6' : '',
+  ]),
   [
     'gateway CPU per accepted callback ÷ bare RSA-2048 verification',
     `${gateway.ratio}`,
