@@ -4,15 +4,12 @@ import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readGatewayConfig } from '../../src/gateway/config.ts'
-import type { Target } from '../../src/gateway/receive-callback.ts'
-import { startGateway, type Gateway } from '../../src/gateway/start.ts'
+import type { Gateway } from '../../src/gateway/start.ts'
 import { returnFields } from '../../src/providers/alipay/notice-fields.ts'
 import { signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
-import { createLog } from '../../src/runtime/log.ts'
+import { withFakeGateway, type FakeGateway } from '../helpers/fake-gateway.ts'
 import { metric } from '../helpers/gateway.ts'
 import { post, rawConnection } from '../helpers/http.ts'
-import { until } from '../helpers/until.ts'
 import { vector } from '../providers/vectors.ts'
 
 const v = vector('alipay/yansongda-sandbox-return') as { certificatePem: string; rawQuery: string }
@@ -39,32 +36,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** A gateway that keeps whatever would be published; nothing of a return may be. */
-async function withGateway(
-  work: (gateway: Gateway, received: readonly Target[], log: readonly string[]) => Promise<void>,
-) {
-  const received: Target[] = []
-  const lines: string[] = []
-  const env = { KAFKA_BROKERS: '127.0.0.1:1', SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', MERCHANTS_DIR: directory }
-  const gateway = await startGateway(readGatewayConfig({ ...env, PORT: '0', METRICS_PORT: '0' }), {
-    log: createLog('gateway', 'info', { write: (line) => void lines.push(line) }),
-    clock: { now: () => NOW, elapsedMs: () => performance.now() },
-    connect: () =>
-      Promise.resolve({
-        receive: (target, _request, _deadlineAtMs, answer) => {
-          received.push(target)
-          answer({ kind: 'accepted' })
-        },
-        close: () => Promise.resolve(),
-      }),
-  })
-  try {
-    await until('it is ready', async () => (await fetch(`http://127.0.0.1:${gateway.metricsPort}/readyz`)).ok)
-    await work(gateway, received, lines)
-  } finally {
-    await gateway.stop()
-  }
-}
+const withGateway = (work: (fake: FakeGateway) => Promise<void>) => withFakeGateway(directory, () => NOW, work)
 const open = ({ port }: Gateway, path: string, options: { method?: string; agent?: Agent } = {}) =>
   post(port, { path, headers: {}, rawBody: Buffer.alloc(0) }, { method: 'GET', ...options })
 const returned = (query: string, to = 'alipay/shop1') => `/returns/${to}?${query}`
@@ -86,7 +58,7 @@ const signed = (change: NoticeFields = {}, key = privateKey) => signReturn({ ...
 const REFUSED = '{"verified":false}\n'
 
 test('a return that Alipay signed is shown, says that it proves no payment, and publishes nothing', () =>
-  withGateway(async (gateway, received) => {
+  withGateway(async ({ gateway, published }) => {
     const shown = await open(gateway, returned(v.rawQuery))
     expect([shown.status, shown.headers['content-type']]).toEqual([200, 'application/json'])
     expect(JSON.parse(shown.body.toString())).toEqual({
@@ -101,17 +73,17 @@ test('a return that Alipay signed is shown, says that it proves no payment, and 
     expect(JSON.parse(gbk.body.toString())).toMatchObject({ out_trade_no: '订单1', total_amount: '88.00' })
     for (let again = 0; again < 3; again++) expect((await open(gateway, returned(v.rawQuery))).status).toBe(200)
     expect((await open(gateway, returned(v.rawQuery), { method: 'HEAD' })).body).toHaveLength(0)
-    expect(received).toEqual([])
+    expect(published).toEqual([])
     expect(await metric(gateway, 'paidonce_gateway_returns_total{provider="alipay",outcome="verified"}')).toBe(6)
     const { port } = gateway
     const callback = { path: '/callbacks/alipay/shop1', headers: {}, rawBody: Buffer.from(v.rawQuery) }
     expect((await post(port, callback)).status).toBe(200)
     // What keeps them is there, then: it has this one.
-    expect(received).toHaveLength(1)
+    expect(published).toHaveLength(1)
   }))
 
 test('every refusal is the same bytes, and none publishes; the log has its reason', () =>
-  withGateway(async (gateway, received, log) => {
+  withGateway(async ({ gateway, published, logLines }) => {
     const other = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
     const queries = [
       '',
@@ -132,8 +104,8 @@ test('every refusal is the same bytes, and none publishes; the log has its reaso
     const answers = await Promise.all(queries.map((query) => open(gateway, returned(query))))
     for (const { status, body } of answers) expect([status, body.toString()]).toEqual([400, REFUSED])
     expect((await open(gateway, returned('').slice(0, -1))).body.toString()).toBe(REFUSED)
-    expect(received).toEqual([])
-    const refusals = log
+    expect(published).toEqual([])
+    const refusals = logLines
       .map((line) => JSON.parse(line) as { at?: string; reason: string })
       .filter(({ at }) => at === 'return')
     expect(refusals).toHaveLength(queries.length + 1)
@@ -146,7 +118,7 @@ test('every refusal is the same bytes, and none publishes; the log has its reaso
   }))
 
 test('where nothing is returned to, it is an unknown path like any other', () =>
-  withGateway(async (gateway, received) => {
+  withGateway(async ({ gateway, published }) => {
     for (const to of ['worker/shop1', 'alipay/shop2', 'paypal/shop1', 'constructor/shop1', 'alipay', 'alipay/shop1/'])
       expect(await open(gateway, returned(v.rawQuery, to))).toMatchObject({
         status: 404,
@@ -155,14 +127,14 @@ test('where nothing is returned to, it is an unknown path like any other', () =>
     for (const method of ['POST', 'PUT', 'DELETE'])
       expect((await open(gateway, returned(v.rawQuery), { method })).status).toBe(404)
     expect((await open(gateway, `/callbacks/alipay/shop1?${v.rawQuery}`)).status).toBe(404)
-    expect(received).toEqual([])
+    expect(published).toEqual([])
     const unknown = (provider: string) =>
       metric(gateway, `paidonce_gateway_returns_total{provider="${provider}",outcome="unknown"}`)
     expect([await unknown('worker'), await unknown('alipay'), await unknown('unknown')]).toEqual([1, 1, 2])
   }))
 
 test('connections are kept, a body is let pass, and too many header lines are refused', () =>
-  withGateway(async (gateway) => {
+  withGateway(async ({ gateway }) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (const path of [
       returned(v.rawQuery),
