@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 
-/** A line of the subject that is a merchant number. */
-const MERCHANT_NUMBER = /^[A-Za-z]+=\d{8,10}$/m
+/** The subject's common name, which is a merchant number. */
+const MERCHANT_NUMBER = /^CN=\d{8,10}$/m
 
 /**
  * Whether a certificate is the one that a merchant signs its requests with, and not one of WeChat Pay's: its subject
