@@ -5,6 +5,9 @@ import { alipayConfig } from './alipay/config.ts'
 import { createAlipay } from './alipay/create.ts'
 import type { ConfigFiles } from './config-files.ts'
 import type { AnswerForms, Provider } from './provider.ts'
+import { standardWebhooksAnswers } from './standard-webhooks/answers.ts'
+import { standardWebhooksConfig } from './standard-webhooks/config.ts'
+import { createStandardWebhooks } from './standard-webhooks/create.ts'
 import { stripeAnswers } from './stripe/answers.ts'
 import { stripeConfig } from './stripe/config.ts'
 import { createStripe } from './stripe/create.ts'
@@ -54,5 +57,14 @@ export const PROVIDERS: ReadonlyMap<string, ProviderEntry> = new Map([
   ],
   ['alipay', entry({ source: 'callback', answers: alipayAnswers, parseConfig: alipayConfig, create: createAlipay })],
   ['stripe', entry({ source: 'callback', answers: stripeAnswers, parseConfig: stripeConfig, create: createStripe })],
+  [
+    'standard-webhooks',
+    entry({
+      source: 'callback',
+      answers: standardWebhooksAnswers,
+      parseConfig: standardWebhooksConfig,
+      create: createStandardWebhooks,
+    }),
+  ],
   ['worker', entry({ source: 'worker', answers: workerAnswers, parseConfig: workerConfig, create: createWorker })],
 ])

@@ -26,6 +26,7 @@ test.for([
   ['wechatpay', 200, 'application/json', Buffer.from('{"code":"SUCCESS","message":"成功"}')],
   ['alipay', 200, 'text/plain', Buffer.from([0x73, 0x75, 0x63, 0x63, 0x65, 0x73, 0x73])],
   ['stripe', 200, 'application/json', Buffer.from('{"received":true}')],
+  ['standard-webhooks', 200, 'application/json', Buffer.from('{"accepted":true}')],
   ['worker', 200, 'application/json', Buffer.from('{"accepted":true}')],
 ] as const)('%s is told success in exactly its form', ([name, status, contentType, bytes]) => {
   const success = PROVIDERS.get(name)?.answers.success

@@ -22,9 +22,11 @@ export function signWebhook(message: object | string | Buffer, id: string, keys:
   }
 }
 
-/** The `whpk_…` text of an ed25519 key: what the receiver is given. */
-export const webhookPublicKeyText = (key: KeyObject): string =>
-  `whpk_${createPublicKey(key).export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')}`
+/** The `whpk_…` text of an ed25519 key, of either half: what the receiver is given. */
+export function webhookPublicKeyText(key: KeyObject): string {
+  const publicKey = key.type === 'public' ? key : createPublicKey(key)
+  return `whpk_${publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64')}`
+}
 
 const versionedSignature = (key: KeyObject, head: string, rawBody: Buffer): string =>
   key.type === 'secret'

@@ -11,7 +11,7 @@ export const SIGNED_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signa
 const MESSAGE_ID = /^[\x21-\x2d\x2f-\x7e]{1,240}$/
 /** Signatures in one header; a key being changed needs two. */
 const SIGNATURES_MAX = 8
-/** Of ed25519, where each costs a forger nothing and us 100 µs a key. */
+/** Of ed25519: each costs a forger nothing, and us a verification per key. */
 const ED25519_SIGNATURES_MAX = 3
 
 /** The signatures of a header by version, decoded: `v1` is HMAC-SHA256, `v1a` ed25519. */

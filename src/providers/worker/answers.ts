@@ -1,12 +1,4 @@
-import type { AnswerForms } from '../provider.ts'
-import { REFUSAL_STATUS } from '../refusal-status.ts'
+import { standardWebhooksAnswers } from '../standard-webhooks/answers.ts'
 
-/** Standard Webhooks reads the status alone: 2xx is delivered, anything else is sent again. */
-export const workerAnswers: AnswerForms = {
-  success: { status: 200, contentType: 'application/json', body: '{"accepted":true}' },
-  refusal: ({ kind }) => ({
-    status: REFUSAL_STATUS[kind],
-    contentType: 'application/json',
-    body: '{"accepted":false}',
-  }),
-}
+/** A worker is answered as any sender of Standard Webhooks. */
+export const workerAnswers = standardWebhooksAnswers
