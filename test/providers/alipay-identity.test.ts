@@ -161,7 +161,7 @@ describe('answers and rows', () => {
       expect(factsOfRefundQuery({ ...queriedRefund, gmt_refund_pay })).toMatchObject([
         { eventTimeMs: Date.parse('2024-05-21T02:00:00Z'), detail: 'out_request_no R-1; 不想要了' },
       ])
-    expect(known(factsOfRefundQuery({ ...queriedRefund, refund_reason: 'a\0b' }))[0]?.detail).toBe('out_request_no R-1')
+    expect(known(factsOfRefundQuery({ ...queriedRefund, refund_reason: 5 }))[0]?.detail).toBe('out_request_no R-1')
   })
 
   test.for([

@@ -73,8 +73,11 @@ passesSharedSuite({
     ['a status that nobody has heard of', notice({ ...payment, trade_status: 'TRADE_PENDING' }), 'T1_2024'],
     ['a payment without its type', notice(without(payment, 'notify_type')), 'T1_2024'],
     ['another type of notice', notice({ ...payment, notify_type: 'servicemarket_order_notify' }), 'T1_2024'],
-    ['a trade that waits for its buyer', notice(waiting), 'T1_2024'],
     ['a notice that names no order', notice(bareCloseNotice('n1', NOW)), null],
+  ],
+  noEffect: [
+    ['a trade that waits for its buyer', notice(waiting), 'T1_2024'],
+    ['one that names no order', notice(without(waiting, 'out_trade_no')), null],
   ],
 })
 
@@ -224,7 +227,10 @@ describe('alipay', () => {
       paymentFact,
     ])
     expect(factsOf(without(partialRefund, 'out_biz_no'))).toEqual([{ ...refund, detail: 'TRADE_SUCCESS' }, paymentFact])
-    expect(factsOf({ ...partialRefund, out_biz_no: 'x'.repeat(300) })).toMatchObject([{ detail: 'TRADE_SUCCESS' }, {}])
+    expect(factsOf({ ...partialRefund, out_biz_no: 'a\0b' })).toMatchObject([
+      { detail: 'out_biz_no a b; TRADE_SUCCESS' },
+      {},
+    ])
     // Without the payment's time it is not known to have been before the order expired, say.
     expect(factsOf(without(partialRefund, 'gmt_payment'))).toEqual([refund])
   })

@@ -1,5 +1,6 @@
 import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
+import { detailOf } from '../detail.ts'
 import { isOrderNumber } from '../limits.ts'
 import { fenOfYuan } from './amount.ts'
 import { isRequestNo, isTradeNo, oneRefund, paymentFact } from './trade-facts.ts'
@@ -30,11 +31,8 @@ export function factsOfBillRow(row: BillRow): { outTradeNo: string; facts: reado
   // A refund that was asked for without a number goes by the order's.
   const outRequestNo = cell('退款批次号/请求号') || outTradeNo
   if (!isRequestNo(tradeNo, outRequestNo)) return '退款批次号/请求号'
-  const says = [
-    ['out_request_no', outRequestNo],
-    ['', cell('备注')],
-  ] as const
-  return { outTradeNo, facts: [oneRefund(tradeNo, outRequestNo, { amountMinor, eventTimeMs, says })] }
+  const detail = detailOf(`out_request_no ${outRequestNo}`, cell('备注'))
+  return { outTradeNo, facts: [oneRefund(tradeNo, outRequestNo, { amountMinor, eventTimeMs, detail })] }
 }
 
 const refundedFen = (amount: string) => (amount.startsWith('-') ? fenOfYuan(amount.slice(1)) || undefined : undefined)

@@ -1,5 +1,6 @@
 import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
+import { detailOf } from '../detail.ts'
 import type { Fields } from '../fields.ts'
 import { fenOfYuan } from './amount.ts'
 import { closedFact, isRequestNo, isTradeNo, oneRefund, paymentFact, refundedSoFar } from './trade-facts.ts'
@@ -28,7 +29,7 @@ export function factsOfPaymentQuery(answer: Fields, now: Date): readonly Fact[] 
   const payment = paymentFact(tradeNo, totalFen, chinaTimeMs(paidAt) ?? now.getTime())
   if (status !== 'TRADE_CLOSED') return [payment]
   // Closed after it was paid: refunded in full. No refund can follow, so that none is later than this figure.
-  return [refundedSoFar(tradeNo, totalFen, now.getTime(), [['', status]]), payment]
+  return [refundedSoFar(tradeNo, totalFen, now.getTime(), status), payment]
 }
 
 /**
@@ -49,11 +50,9 @@ export function factsOfRefundQuery(answer: Fields): readonly Fact[] | string {
   if (!amountMinor) return 'refund_amount'
   const eventTimeMs = chinaTimeMs(answer['gmt_refund_pay'])
   if (eventTimeMs === undefined) return 'gmt_refund_pay'
-  const says = [
-    ['out_request_no', outRequestNo],
-    ['', answer['refund_reason']],
-  ] as const
-  return [oneRefund(tradeNo, outRequestNo, { amountMinor, eventTimeMs, says })]
+  const reason = answer['refund_reason']
+  const detail = detailOf(`out_request_no ${outRequestNo}`, typeof reason === 'string' ? reason : undefined)
+  return [oneRefund(tradeNo, outRequestNo, { amountMinor, eventTimeMs, detail })]
 }
 
 const fenOf = (value: unknown) => (typeof value === 'string' ? fenOfYuan(value) : undefined)

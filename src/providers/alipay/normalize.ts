@@ -1,5 +1,6 @@
 import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
+import { detailOf } from '../detail.ts'
 import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
@@ -71,9 +72,8 @@ function factsOf(text: ReadText, kind: 'payment' | 'refund' | 'closed', now: Dat
   const isAll = refundFee === undefined && status === 'TRADE_CLOSED'
   const refundedFen = isAll ? totalFen : fenOfYuan(refundFee ?? '')
   if (refundedFen === undefined || refundedFen === 0) return 'refund_fee'
-  const refund = refundedSoFar(tradeNo, refundedFen, chinaTimeMs(text('gmt_refund')) ?? noticedMs(), [
-    ['out_biz_no', text('out_biz_no')],
-    ['', status],
-  ])
+  const outBizNo = text('out_biz_no')
+  const detail = detailOf(outBizNo ? `out_biz_no ${outBizNo}` : undefined, status ?? undefined)
+  const refund = refundedSoFar(tradeNo, refundedFen, chinaTimeMs(text('gmt_refund')) ?? noticedMs(), detail)
   return paidAt === undefined ? [refund] : [refund, payment()]
 }

@@ -1,5 +1,5 @@
 import type { Fact } from '../../orders/model.ts'
-import { DETAIL_CHARS_MAX, isIdentity } from '../limits.ts'
+import { isIdentity } from '../limits.ts'
 
 /** Whether a trade's number can be kept, with the longest figure behind it. */
 export const isTradeNo = (tradeNo: unknown): tradeNo is string =>
@@ -22,7 +22,12 @@ export const paymentFact = (tradeNo: string, amountMinor: number, eventTimeMs: n
  * What was refunded so far, the last refund's time with it. Each figure is a fact of its own: the same one again is a
  * duplicate, a later one does not contradict it (docs/decisions/003).
  */
-export const refundedSoFar = (tradeNo: string, amountMinor: number, eventTimeMs: number, says: Says): Fact => ({
+export const refundedSoFar = (
+  tradeNo: string,
+  amountMinor: number,
+  eventTimeMs: number,
+  detail: string | null,
+): Fact => ({
   ...PLAIN,
   eventType: 'refund_succeeded',
   providerRef: `${trade(tradeNo)}/refunded/${amountMinor}`,
@@ -31,7 +36,7 @@ export const refundedSoFar = (tradeNo: string, amountMinor: number, eventTimeMs:
   currency: 'CNY',
   amountKind: 'cumulative',
   eventTimeMs,
-  detail: detailOf(says),
+  detail,
 })
 
 /**
@@ -42,7 +47,7 @@ export const refundedSoFar = (tradeNo: string, amountMinor: number, eventTimeMs:
 export const oneRefund = (
   tradeNo: string,
   outRequestNo: string,
-  refund: { readonly amountMinor: number; readonly eventTimeMs: number; readonly says: Says },
+  refund: { readonly amountMinor: number; readonly eventTimeMs: number; readonly detail: string | null },
 ): Fact => ({
   ...PLAIN,
   eventType: 'refund_succeeded',
@@ -52,7 +57,7 @@ export const oneRefund = (
   currency: 'CNY',
   amountKind: 'individual',
   eventTimeMs: refund.eventTimeMs - (refund.eventTimeMs % 1_000),
-  detail: detailOf(refund.says),
+  detail: refund.detail,
 })
 
 /** The trade was closed unpaid. */
@@ -62,14 +67,6 @@ export const closedFact = (tradeNo: string, eventTimeMs: number): Fact => ({
   providerRef: trade(tradeNo),
   eventTimeMs,
 })
-
-/** For people: `out_biz_no R-2; TRADE_CLOSED`. What cannot be kept or is absent is left out. */
-type Says = readonly (readonly [name: string, value: unknown])[]
-
-function detailOf(says: Says): string | null {
-  const parts = says.flatMap(([name, value]) => (isIdentity(value) ? [name === '' ? value : `${name} ${value}`] : []))
-  return parts.length === 0 ? null : parts.join('; ').slice(0, DETAIL_CHARS_MAX)
-}
 
 const trade = (tradeNo: string) => `alipay:${tradeNo}`
 
