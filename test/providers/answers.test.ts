@@ -24,6 +24,12 @@ const rejections: readonly (Rejection | GatewayRejection)[] = [
 
 test.for([
   ['wechatpay', 200, 'application/json', Buffer.from('{"code":"SUCCESS","message":"成功"}')],
+  [
+    'wechatpay-v2',
+    200,
+    'text/xml',
+    Buffer.from('<xml><return_code><![CDATA[SUCCESS]]></return_code><return_msg><![CDATA[OK]]></return_msg></xml>'),
+  ],
   ['alipay', 200, 'text/plain', Buffer.from([0x73, 0x75, 0x63, 0x63, 0x65, 0x73, 0x73])],
   ['stripe', 200, 'application/json', Buffer.from('{"received":true}')],
   ['standard-webhooks', 200, 'application/json', Buffer.from('{"accepted":true}')],

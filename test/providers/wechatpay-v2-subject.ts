@@ -22,6 +22,7 @@ export const config: WechatpayV2Config = {
   mchid: MCHID,
   appids: new Set([APPID, 'wx0000000000000002']),
   subMchids: new Set(),
+  subAppids: new Set(),
   apiKeys: [KEY],
   signTypes: new Set(['HMAC-SHA256']),
 }
@@ -79,7 +80,7 @@ export const request = (rawBody: Buffer | string): CallbackRequest => ({
 export const notice = (fields: NoticeFields = payment, key = KEY, signType: SignType = 'HMAC-SHA256') =>
   request(signPayment(fields, key, signType).rawBody)
 export const refundNotice = (
-  fields: NoticeFields | string = refund,
+  fields: NoticeFields | string | Buffer = refund,
   envelope: NoticeFields = refundEnvelope,
   key = KEY,
 ) => request(sealRefund(envelope, fields, key).rawBody)

@@ -83,8 +83,9 @@ passesSharedSuite({
   unmapped: [
     ['a contract', notice(contract), null],
     ['a message about nothing that we know', notice({ ...contract, contract_id: '' }), null],
-    ['a payment that came to nothing', notice(failed), 'T1-2024_05|*'],
   ],
+  noEffect: [['a payment that came to nothing', notice(failed), 'T1-2024_05|*']],
+  kinds: [['a refund that nobody signed for a hint', refundNotice(), [hint]]],
 })
 
 describe('wechatpay-v2', () => {

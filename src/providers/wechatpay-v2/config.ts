@@ -1,20 +1,17 @@
 import { z } from 'zod'
 import { dated, type ConfigFiles } from '../config-files.ts'
 import { API_KEY_BYTES, apiKey, type ApiKey } from './api-key.ts'
+import type { Recipient } from '../wechatpay/recipient.ts'
 import { SIGN_TYPES, type SignType } from './signature.ts'
 
-export interface WechatpayV2Config {
-  readonly mchid: string
-  /** A merchant number serves several apps: official account, mini program, app. */
-  readonly appids: ReadonlySet<string>
-  /** Of a partner: the merchants whose orders these are. Empty: `mchid` is the merchant itself. */
-  readonly subMchids: ReadonlySet<string>
+export interface WechatpayV2Config extends Recipient {
   /** The newest first. A message does not say which one signed it: each is tried in turn. */
   readonly apiKeys: readonly ApiKey[]
   /** The algorithm is ours to say: whoever could choose would choose the weakest. */
   readonly signTypes: ReadonlySet<SignType>
 }
 
+/** The section `wechatpay-v2` of a merchant's file. */
 export function wechatpayV2Config(files: ConfigFiles): z.ZodType<WechatpayV2Config> {
   const key = dated(
     files.secret.refine(
@@ -23,22 +20,29 @@ export function wechatpayV2Config(files: ConfigFiles): z.ZodType<WechatpayV2Conf
     ),
   ).transform(({ value, validToMs }) => apiKey(value, validToMs))
   const mchid = z.string().regex(/^\d{8,10}$/, 'must be the merchant number, 8 to 10 digits')
+  const appid = z.string().regex(/^wx[0-9a-z]{16}$/, 'must be wx and 16 letters or digits')
   return z
     .strictObject({
       mchid,
-      appids: z
-        .array(z.string().regex(/^wx[0-9a-z]{16}$/, 'must be wx and 16 letters or digits'))
-        .min(1)
-        .max(20),
+      appids: z.array(appid).min(1).max(20),
       subMchids: z.array(mchid).max(200).default([]),
+      subAppids: z.array(appid).max(200).default([]),
       apiKeyFiles: z.array(key).min(1).max(4),
       signTypes: z.array(z.enum(SIGN_TYPES)).min(1).max(SIGN_TYPES.length).default(['HMAC-SHA256']),
     })
-    .transform(({ mchid: own, appids, subMchids, apiKeyFiles, signTypes }) => ({
-      mchid: own,
-      appids: new Set(appids),
-      subMchids: new Set(subMchids),
-      apiKeys: apiKeyFiles,
-      signTypes: new Set(signTypes),
-    }))
+    .transform((section, context) => {
+      if (section.subAppids.length > 0 && section.subMchids.length === 0)
+        context.addIssue({
+          code: 'custom',
+          message: 'names subAppids, which are those of subMchids, but no subMchids',
+        })
+      return {
+        mchid: section.mchid,
+        appids: new Set(section.appids),
+        subMchids: new Set(section.subMchids),
+        subAppids: new Set(section.subAppids),
+        apiKeys: section.apiKeyFiles,
+        signTypes: new Set(section.signTypes),
+      }
+    })
 }

@@ -1,81 +1,91 @@
 import type { Fact } from '../../orders/model.ts'
-import { chinaTimeMs } from '../china-time.ts'
-import { DETAIL_CHARS_MAX, isCurrency, isIdentity, isMinorAmount } from '../limits.ts'
+import { isOrderNumber } from '../limits.ts'
+import { closedFact } from '../wechatpay/closed-fact.ts'
+import type { Recipient } from '../wechatpay/recipient.ts'
+import { refundFact, type Refund } from '../wechatpay/refund-fact.ts'
 import { factOf } from './normalize.ts'
 import type { XmlFields } from './parse-flat-xml.ts'
 import { textOf, wholeNumber } from './read-text.ts'
+import { strangerField } from './recipient.ts'
 
-/** Paid, also where some or all of it has been refunded since. */
+/** Paid, also where some or all of it was given back since: how much, only the refund query says. */
 const PAID = new Set(['SUCCESS', 'REFUND'])
+/** Nothing is certain yet (`PAYERROR`: this attempt failed), or what was certain is undone (`REVOKED`: ask for the refund). */
+const OPEN = new Set(['NOTPAY', 'USERPAYING', 'ACCEPT', 'PAYERROR', 'REVOKED'])
 
 /**
- * The facts in a verified answer of `orderquery`, or the name of the field that is not as documented. None: not paid (yet).
- * @param now the time of a fact whose own cannot be read
+ * The facts in a verified answer of `/pay/orderquery`, or the name of the field that is not as documented or names
+ * somebody else. None: not paid (yet), or no such order.
+ * @param now when it was asked: the time of a fact whose own the answer does not say
  */
-export function factsOfPaymentQuery(fields: XmlFields, now: Date): readonly Fact[] | string {
-  const state = textOf(fields, 'trade_state')
-  if (state === undefined) return 'trade_state'
-  if (!PAID.has(state)) return []
+export function factsOfPaymentQuery(fields: XmlFields, to: Recipient, now: Date): readonly Fact[] | string {
+  const refusal = refusalOf(fields, 'ORDERNOTEXIST')
+  if (refusal !== undefined) return refusal
+  const stranger = strangerField(fields, to, 'app')
+  if (stranger !== undefined) return stranger
+  const [state = '', outTradeNo] = [textOf(fields, 'trade_state'), textOf(fields, 'out_trade_no')]
+  if (!isOrderNumber(outTradeNo)) return 'out_trade_no'
+  if (OPEN.has(state)) return []
+  if (state === 'CLOSED') return [closedFact(outTradeNo, now.getTime())]
+  if (!PAID.has(state)) return 'trade_state'
   const fact = factOf(fields, now)
   return typeof fact === 'string' ? fact : [fact]
 }
 
-/** What became of a refund. `CHANGE`: the money could not go back the way it came, and waits for a person. */
-const REFUND_FACTS: ReadonlyMap<string, 'refund_succeeded' | 'refund_failed'> = new Map([
-  ['SUCCESS', 'refund_succeeded'],
-  ['REFUNDCLOSE', 'refund_failed'],
-  ['CHANGE', 'refund_failed'],
+/** v2's words for a refund's final states, in v3's. */
+const STATUSES: ReadonlyMap<string, Refund['status']> = new Map([
+  ['SUCCESS', 'SUCCESS'],
+  ['CHANGE', 'ABNORMAL'],
+  ['REFUNDCLOSE', 'CLOSED'],
 ])
 /** As many as one payment can have. */
 const REFUNDS_MAX = 50
 
 /**
- * The facts in a verified answer of `refundquery`, which numbers its refunds from 0, or the name of the field that is
- * not as documented. One that is still on its way (`PROCESSING`) is no fact yet.
- * @param now the time of a fact whose own cannot be read
+ * The facts in a verified answer of `/pay/refundquery`, which numbers its refunds from 0, or the name of the field that
+ * is not as documented or names somebody else. A refund that is on its way is none yet.
+ * @param now when it was asked: the time of a fact whose own the answer does not say
  */
-export function factsOfRefundQuery(fields: XmlFields, now: Date): readonly Fact[] | string {
+export function factsOfRefundQuery(fields: XmlFields, to: Recipient, now: Date): readonly Fact[] | string {
+  const refusal = refusalOf(fields, 'REFUNDNOTEXIST')
+  if (refusal !== undefined) return refusal
+  const stranger = strangerField(fields, to, 'app')
+  if (stranger !== undefined) return stranger
   const count = wholeNumber(textOf(fields, 'refund_count'))
   if (count === undefined || count > REFUNDS_MAX) return 'refund_count'
-  const paymentRef = `wechatpay:${textOf(fields, 'transaction_id') ?? ''}`
-  if (!fields.get('transaction_id') || !isIdentity(paymentRef)) return 'transaction_id'
   const facts: Fact[] = []
   for (let n = 0; n < count; n++) {
+    const status = textOf(fields, `refund_status_${n}`)
+    if (status === 'PROCESSING') continue
+    const known = STATUSES.get(status ?? '')
+    if (known === undefined) return `refund_status_${n}`
     const fact = refundFact(
-      (name) => textOf(fields, `${name}_${n}`),
-      textOf(fields, 'refund_fee_type'),
-      paymentRef,
-      now,
+      {
+        refundId: textOf(fields, `refund_id_${n}`),
+        transactionId: textOf(fields, 'transaction_id'),
+        outRefundNo: textOf(fields, `out_refund_no_${n}`),
+        status: known,
+        refundFen: wholeNumber(textOf(fields, `refund_fee_${n}`)),
+        currency: textOf(fields, 'fee_type'),
+        successTime: textOf(fields, `refund_success_time_${n}`),
+      },
+      now.getTime(),
     )
-    if (typeof fact === 'string') return `${fact}_${n}`
-    if (fact !== undefined) facts.push(fact)
+    if (typeof fact === 'string') return NAMES.get(fact) ?? `${fact === 'refund_id' ? fact : 'refund_fee'}_${n}`
+    facts.push(fact)
   }
   return facts
 }
 
-function refundFact(
-  text: (name: string) => string | undefined,
-  currency = 'CNY',
-  paymentRef: string,
-  now: Date,
-): Fact | string | undefined {
-  const status = text('refund_status')
-  if (status === undefined) return 'refund_status'
-  const eventType = REFUND_FACTS.get(status)
-  if (eventType === undefined) return undefined
-  const providerRef = `wechatpay:${text('refund_id') ?? ''}`
-  if (text('refund_id') === undefined || !isIdentity(providerRef)) return 'refund_id'
-  const amountMinor = wholeNumber(text('refund_fee'))
-  if (!isMinorAmount(amountMinor) || !isCurrency(currency)) return 'refund_fee'
-  const said = `out_refund_no ${text('out_refund_no') ?? ''}`
-  return {
-    eventType,
-    providerRef,
-    paymentRef,
-    amountMinor,
-    currency,
-    amountKind: 'individual',
-    eventTimeMs: chinaTimeMs(text('refund_success_time')) ?? now.getTime(),
-    detail: (eventType === 'refund_failed' ? `${said}; ${status}` : said).slice(0, DETAIL_CHARS_MAX),
-  }
+/** v3's names of fields of the whole answer, in v2's. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['transaction_id', 'transaction_id'],
+  ['amount.currency', 'fee_type'],
+])
+
+/** What an answer that tells nothing comes to: no facts if there is no such thing, else the code that says so. */
+function refusalOf(fields: XmlFields, notFound: string): readonly Fact[] | string | undefined {
+  if (fields.get('return_code') !== 'SUCCESS') return 'return_code'
+  if (fields.get('result_code') === 'SUCCESS') return undefined
+  return fields.get('err_code') === notFound ? [] : 'result_code'
 }

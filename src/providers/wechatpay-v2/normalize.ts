@@ -1,11 +1,12 @@
 import type { Fact } from '../../orders/model.ts'
 import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
-import { malformed, refused, verified, type Refused } from '../refuse.ts'
+import { malformed, refused, verified } from '../refuse.ts'
 import { paymentFact } from '../wechatpay/payment-fact.ts'
 import type { WechatpayV2Config } from './config.ts'
 import type { XmlFields } from './parse-flat-xml.ts'
 import { textOf, wholeNumber } from './read-text.ts'
+import { strangerField } from './recipient.ts'
 
 const OF_A_PAYMENT = ['out_trade_no', 'transaction_id', 'total_fee']
 
@@ -16,8 +17,8 @@ const OF_A_PAYMENT = ['out_trade_no', 'transaction_id', 'total_fee']
  */
 export function normalize(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
   const isAboutPayment = OF_A_PAYMENT.some((name) => textOf(fields, name) !== undefined)
-  const stranger = strangerIn(fields, config, isAboutPayment)
-  if (stranger !== undefined) return stranger
+  const stranger = strangerField(fields, config, isAboutPayment ? 'app' : 'merchant')
+  if (stranger !== undefined) return refused({ kind: 'wrong_recipient', field: stranger })
   const outTradeNo = textOf(fields, 'out_trade_no')
   const result = resultOf(fields)
   const message: Omit<VerifiedMessage, 'facts'> = {
@@ -56,22 +57,4 @@ function resultOf(fields: XmlFields): 'SUCCESS' | 'FAIL' | undefined {
   const codes = [fields.get('return_code'), fields.get('result_code')]
   if (codes.every((code) => code === 'SUCCESS')) return 'SUCCESS'
   return codes.every((code) => code === 'SUCCESS' || code === 'FAIL') ? 'FAIL' : undefined
-}
-
-/**
- * Refuses a message to somebody else: two of our merchants may have one API key, and a partner's key is that of all its
- * merchants, so that without `sub_mch_id` the orders of one would be another's.
- * @param isStrict whether it must name its app
- */
-export function strangerIn(
-  fields: XmlFields,
-  { mchid, appids, subMchids }: WechatpayV2Config,
-  isStrict: boolean,
-): Refused | undefined {
-  const [toMchid, toAppid, toSubMchid] = ['mch_id', 'appid', 'sub_mch_id'].map((name) => textOf(fields, name))
-  const stranger = (field: string) => refused({ kind: 'wrong_recipient', field })
-  if (toMchid !== mchid) return stranger('mch_id')
-  if (toAppid === undefined ? isStrict : !appids.has(toAppid)) return stranger('appid')
-  const isOurs = toSubMchid === undefined ? subMchids.size === 0 : subMchids.has(toSubMchid)
-  return isOurs ? undefined : stranger('sub_mch_id')
 }

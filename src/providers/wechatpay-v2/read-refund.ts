@@ -3,9 +3,9 @@ import { isIdentity, isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
 import type { WechatpayV2Config } from './config.ts'
-import { strangerIn } from './normalize.ts'
 import { parseFlatXml, type XmlFields } from './parse-flat-xml.ts'
 import { textOf } from './read-text.ts'
+import { strangerField } from './recipient.ts'
 
 const BLOCK_BYTES = 16
 
@@ -15,8 +15,8 @@ const BLOCK_BYTES = 16
  */
 export function readRefund(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
   if (fields.get('return_code') !== 'SUCCESS') return malformed('return_code')
-  const stranger = strangerIn(fields, config, true)
-  if (stranger !== undefined) return stranger
+  const stranger = strangerField(fields, config, 'app')
+  if (stranger !== undefined) return refused({ kind: 'wrong_recipient', field: stranger })
   const sealed = Buffer.from(textOf(fields, 'req_info') ?? '', 'base64')
   const valid = config.apiKeys.filter(({ validToMs }) => validToMs >= now.getTime())
   for (const { refundKey } of valid) {

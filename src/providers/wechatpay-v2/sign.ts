@@ -19,8 +19,11 @@ export const signPayment = (fields: NoticeFields, key: ApiKey, signType: SignTyp
   xmlRequest(signFields(fields, key, signType))
 
 /** A refund notification, which nothing signs: `refund` is encrypted as its `req_info`. */
-export const sealRefund = (envelope: NoticeFields, refund: NoticeFields | string, key: ApiKey) =>
-  xmlRequest({ ...envelope, req_info: sealReqInfo(typeof refund === 'string' ? refund : flatXml('root', refund), key) })
+export const sealRefund = (envelope: NoticeFields, refund: NoticeFields | string | Buffer, key: ApiKey) =>
+  xmlRequest({ ...envelope, req_info: sealReqInfo(isClear(refund) ? refund : flatXml('root', refund), key) })
+
+const isClear = (refund: NoticeFields | string | Buffer): refund is string | Buffer =>
+  typeof refund === 'string' || Buffer.isBuffer(refund)
 
 /** AES-256-ECB with PKCS #7, in base64. */
 export function sealReqInfo(clear: string | Buffer, { refundKey }: ApiKey): string {

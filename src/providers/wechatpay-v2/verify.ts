@@ -19,7 +19,8 @@ export function verifySignature(
   { apiKeys, signTypes }: Pick<WechatpayV2Config, 'apiKeys' | 'signTypes'>,
   now: Date,
 ): Refused | undefined {
-  if (textOf(fields, 'sign') === undefined) return malformed('sign', 'missing')
+  if (textOf(fields, 'sign') === undefined)
+    return malformed('sign', fields.get('return_code') === 'FAIL' ? 'missing, as return_code is FAIL' : 'missing')
   const signType = signTypeOf(fields)
   if (signType === undefined) return malformed('sign_type')
   if (!signTypes.has(signType)) return malformed('sign_type', `${signType} is not among the merchant's signTypes`)
