@@ -53,7 +53,7 @@ export const refund = {
   charge: 'ch_3Synthetic00000000001',
   created: seconds(PAID_AT) + 1,
   currency: 'usd',
-  metadata: { out_trade_no: 'T1' },
+  metadata: { out_trade_no: 'T1', out_refund_no: 'R-1' },
   payment_intent: intent.id,
   reason: 'requested_by_customer',
   status: 'succeeded',

@@ -56,7 +56,7 @@ const refunded = {
   amountMinor: 1_000,
   amountKind: 'individual',
   eventTimeMs: PAID_AT.getTime() + 1_000,
-  detail: 'requested_by_customer',
+  detail: 'out_refund_no R-1; requested_by_customer',
 } as const
 const notRefunded = { ...refunded, eventType: 'refund_failed', eventTimeMs: PAID_AT.getTime() } as const
 
@@ -179,11 +179,18 @@ passesSharedSuite({
     [
       'refund.failed',
       signed(eventOf('refund.failed', { ...refund, status: 'failed', failure_reason: 'lost_or_stolen_card' })),
-      [message('refund.failed', { ...notRefunded, detail: 'failed; lost_or_stolen_card; requested_by_customer' })],
+      [
+        message('refund.failed', {
+          ...notRefunded,
+          detail: 'out_refund_no R-1; failed; lost_or_stolen_card; requested_by_customer',
+        }),
+      ],
     ],
     [
       'a refund that was canceled',
-      signed(eventOf('refund.updated', { ...refund, status: 'canceled', reason: null })),
+      signed(
+        eventOf('refund.updated', { ...refund, status: 'canceled', reason: null, metadata: { out_trade_no: 'T1' } }),
+      ),
       [message('refund.updated', { ...notRefunded, detail: 'canceled' })],
     ],
     [

@@ -1,6 +1,6 @@
 import type { FactKind } from '../../orders/model.ts'
 import { detailOf } from '../detail.ts'
-import type { Fields } from '../fields.ts'
+import { isFields, type Fields } from '../fields.ts'
 import { isMinorAmount } from '../limits.ts'
 import { idOf, moneyOf, stripeRef, unixMs, words } from './read-object.ts'
 import { badField, factRead, NO_EFFECT, UNMAPPED, type Reading } from './reading.ts'
@@ -43,8 +43,18 @@ export function readRefund(refund: Fields, failedAtMs: number): Reading {
     ...money,
     amountKind: 'individual',
     eventTimeMs: hasFailed ? failedAtMs : createdMs,
-    detail: detailOf(...(hasFailed ? [words(status), words(refund['failure_reason'])] : []), words(reason)),
+    detail: detailOf(
+      outRefundNo(refund['metadata']),
+      ...(hasFailed ? [words(status), words(refund['failure_reason'])] : []),
+      words(reason),
+    ),
   })
+}
+
+/** The merchant's own number of the refund, which people look for, where the refund was given one. */
+function outRefundNo(metadata: unknown): string | undefined {
+  const number = isFields(metadata) ? words(metadata['out_refund_no']) : undefined
+  return number === undefined ? undefined : `out_refund_no ${number}`
 }
 
 /**
