@@ -168,6 +168,7 @@ describe('WeChat Pay: what a query says', () => {
     // The notice's name for it.
     ['status', { status: undefined, refund_status: 'SUCCESS' }],
     ['status', { status: 'DONE' }],
+    ['status', { status: 'toString' }],
     ['refund_id', { refund_id: '' }],
     ['transaction_id', { transaction_id: undefined }],
     ['amount', { amount: null }],

@@ -1,7 +1,8 @@
-import { createSecretKey } from 'node:crypto'
+import { createSecretKey, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { composeProfitSharing, composeRefund } from '../../src/providers/wechatpay/compose.ts'
 import { sealEnvelope, signProbe, signRequest } from '../../src/providers/wechatpay/sign.ts'
+import { signedMessage } from '../../src/providers/wechatpay/verify.ts'
 import { passesSharedSuite, withoutHeader } from './shared-suite.ts'
 import { otherPrivateKey, platform } from './vectors.ts'
 import {
@@ -257,6 +258,25 @@ describe('wechatpay', () => {
     const body = { ...envelope, ...change, ...('resource' in change ? { resource } : {}) }
     const verdict = provider.verify(signedBytes(Buffer.from(JSON.stringify(body))), NOW)
     expect(verdict).toMatchObject({ kind: 'refused', rejection: { kind: 'malformed', field } })
+  })
+
+  test('refuses a resource that is no UTF-8 text: two readers would see two order numbers in it', () => {
+    const text = Buffer.from(JSON.stringify({ ...transaction, out_trade_no: 'T-' }))
+    text[text.indexOf('T-"') + 1] = 0xff
+    expect(provider.verify(notice({ resource: text }), NOW)).toMatchObject({
+      rejection: { kind: 'malformed', field: 'resource' },
+    })
+  })
+
+  test.for(['a b', 'é', 'n'.repeat(129)])('refuses %s as a nonce, though it was signed with it', (nonce) => {
+    const { headers, rawBody } = notice()
+    const message = signedMessage(headers['wechatpay-timestamp'] ?? '', nonce, rawBody)
+    const signature = sign('RSA-SHA256', message, platformSigner.privateKey).toString('base64')
+    const signed = { ...headers, 'wechatpay-nonce': nonce, 'wechatpay-signature': signature }
+    expect(provider.verify({ headers: signed, repeatedHeaders: [], rawBody }, NOW)).toEqual({
+      kind: 'refused',
+      rejection: { kind: 'malformed', field: 'wechatpay-nonce' },
+    })
   })
 
   test('is no payment without the merchant and the app in it, or with others than ours', () => {

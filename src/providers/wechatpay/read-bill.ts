@@ -16,7 +16,7 @@ export interface Bill {
  * @see https://pay.weixin.qq.com/docs/merchant/apis/in-app-payment/get-trade-bill.html
  */
 export function readBill(text: string): Bill | undefined {
-  const lines = text.replace(/^\ufeff/, '').split(/\r?\n/)
+  const lines = text.split(/\r?\n/)
   const endOfRows = lines.findIndex((line, index) => index > 0 && !isRow(line))
   if (endOfRows < 1) return undefined
   const totals = rowOf(titlesOf(lines[endOfRows]), lines[endOfRows + 1] ?? '')
@@ -33,6 +33,7 @@ export function readBill(text: string): Bill | undefined {
 }
 
 const isRow = (line: string) => line.startsWith('`')
+/** The byte order mark before the first title counts as space. */
 const titlesOf = (line = '') => line.split(',').map((title) => title.trim())
 
 function rowOf(titles: readonly string[], line: string): BillRow | undefined {

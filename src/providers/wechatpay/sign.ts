@@ -20,8 +20,8 @@ export interface Envelope {
   readonly originalType?: string | undefined
   readonly associatedData?: string
   readonly summary?: string
-  /** The resource in clear; text is encrypted as it is. */
-  readonly resource: object | string
+  /** The resource in clear; text and bytes are encrypted as they are. */
+  readonly resource: object | string | Buffer
 }
 
 /** Encrypts and envelopes a resource as WeChat Pay does; the bytes that `signRequest` signs. */
@@ -31,8 +31,10 @@ export function sealEnvelope(envelope: Envelope, apiV3Key: string | Buffer, at: 
   const cipher = createCipheriv('aes-256-gcm', apiV3Key, nonce, { authTagLength: 16 }).setAAD(
     Buffer.from(associatedData),
   )
-  const clear = typeof resource === 'string' ? resource : JSON.stringify(resource)
-  const ciphertext = Buffer.concat([cipher.update(clear), cipher.final(), cipher.getAuthTag()]).toString('base64')
+  const clear = Buffer.isBuffer(resource) || typeof resource === 'string' ? resource : JSON.stringify(resource)
+  const ciphertext = Buffer.concat([cipher.update(Buffer.from(clear)), cipher.final(), cipher.getAuthTag()]).toString(
+    'base64',
+  )
   return Buffer.from(
     JSON.stringify({
       id: envelope.id,
