@@ -6,6 +6,10 @@ export type SavedRequest =
       readonly request: CallbackRequest
       /** From a request line to `/callbacks/:provider/:merchant`. */
       readonly path: { readonly provider: string; readonly merchant: string } | undefined
+      /** Of the address, without the question mark; empty if there is none. */
+      readonly query: string
+      /** Values of the headers that came more than once, which are not in `request`. */
+      readonly repeated: ReadonlyMap<string, readonly string[]>
     }
   | { readonly kind: 'malformed'; readonly detail: string }
 
@@ -20,26 +24,27 @@ export function parseSavedRequest(bytes: Buffer): SavedRequest {
   const lines = bytes.subarray(0, at).toString('latin1').split(/\r?\n/)
   const target = REQUEST_LINE.exec(lines[0] ?? '')?.[1]
   if (target !== undefined) lines.shift()
-  const headers = new Map<string, string>()
-  const repeated = new Set<string>()
+  const headers = new Map<string, string[]>()
   for (const [index, line] of lines.entries()) {
     const [, name, value] = HEADER.exec(line) ?? []
     if (name === undefined || value === undefined)
       return { kind: 'malformed', detail: `has no header in line ${index + (target === undefined ? 1 : 2)}` }
     const key = name.toLowerCase()
-    if (headers.has(key)) repeated.add(key)
-    headers.set(key, value)
+    headers.set(key, [...(headers.get(key) ?? []), value])
   }
-  for (const name of repeated) headers.delete(name)
+  const repeated = [...headers].filter(([, values]) => values.length > 1)
+  const once = [...headers].flatMap(([name, [value, ...more]]) => (more.length > 0 ? [] : [[name, value ?? '']]))
   const [, provider, merchant] = CALLBACK_PATH.exec(target ?? '') ?? []
   return {
     kind: 'request',
     request: {
-      headers: Object.fromEntries(headers),
-      repeatedHeaders: [...repeated],
+      headers: Object.fromEntries(once) as Record<string, string>,
+      repeatedHeaders: repeated.map(([name]) => name),
       rawBody: bytes.subarray(at + length),
     },
     path: provider === undefined || merchant === undefined ? undefined : { provider, merchant },
+    query: target?.includes('?') === true ? target.slice(target.indexOf('?') + 1) : '',
+    repeated: new Map(repeated),
   }
 }
 

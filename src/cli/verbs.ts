@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { addCallbackExplain } from './callback-explain.ts'
 import { addCallbackVerify } from './callback-verify.ts'
 import { addConfigCheck } from './config-check.ts'
 import { addLaneResume } from './lane-resume.ts'
@@ -19,7 +20,7 @@ export const VERBS: Readonly<
   Record<string, { readonly about: string; readonly verbs: readonly ((noun: Command, run: Run) => void)[] }>
 > = {
   '': { about: '', verbs: [addMigrate] },
-  callback: { about: 'what a provider sent', verbs: [addCallbackVerify] },
+  callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },

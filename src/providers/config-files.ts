@@ -40,10 +40,17 @@ export function dated<T>(file: z.ZodType<T>): z.ZodType<Dated<T>> {
 
 const RSA_BITS_MIN = 2_048
 
-/** @param parts what reads the files and makes the keys: given where the same directory is loaded more than once */
+/**
+ * @param parts what reads the files and makes the keys: given where the same directory is loaded more than once;
+ *   `onSecret` hears each secret, for whoever must never print one
+ */
 export function configFiles(
   directory: string,
-  { reader = createFileReader(), maker = createKeyMaker() }: { reader?: FileReader; maker?: KeyMaker } = {},
+  {
+    reader = createFileReader(),
+    maker = createKeyMaker(),
+    onSecret = () => undefined,
+  }: { reader?: FileReader; maker?: KeyMaker; onSecret?: (secret: string) => void } = {},
 ): ConfigFiles {
   const text = z
     .string()
@@ -56,7 +63,10 @@ export function configFiles(
       }
     })
   return {
-    secret: text,
+    secret: text.transform((content) => {
+      onSecret(content)
+      return content
+    }),
     publicKey: text.transform((content, context) => {
       if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
       try {

@@ -34,10 +34,11 @@ export interface LoadedMerchants extends Merchants {
 /**
  * Reads `<merchant>.json` from a directory: one section per provider, secrets and keys by paths relative to the file.
  * Keys become key objects here, once: from PEM at each verification they would cost six times the verification.
+ * @param onSecret hears each secret, for whoever must never print one
  * @throws BadConfiguration naming every file and field that is wrong
  */
-export function loadMerchants(directory: string): LoadedMerchants {
-  const load = inSteps(directory)
+export function loadMerchants(directory: string, onSecret?: (secret: string) => void): LoadedMerchants {
+  const load = inSteps(directory, { ...(onSecret === undefined ? {} : { onSecret }) })
   let step = load.next()
   while (step.done !== true) step = load.next()
   if (step.value.kind === 'loaded') return step.value.merchants
@@ -49,7 +50,7 @@ export function loadMerchants(directory: string): LoadedMerchants {
  * @param before whose key objects are taken over where the key is the same
  */
 export async function reloadMerchants(directory: string, before: LoadedMerchants): Promise<Load> {
-  const load = inSteps(directory, before.keys)
+  const load = inSteps(directory, { known: before.keys })
   let step = load.next()
   while (step.done !== true) {
     await setImmediate()
@@ -58,12 +59,15 @@ export async function reloadMerchants(directory: string, before: LoadedMerchants
   return step.value
 }
 
-function* inSteps(directory: string, known?: KnownKeys): Generator<undefined, Load, undefined> {
+function* inSteps(
+  directory: string,
+  { known, ...parts }: { known?: KnownKeys; onSecret?: (secret: string) => void },
+): Generator<undefined, Load, undefined> {
   const problems: string[] = []
   const merchants = new Map<string, ReadonlyMap<string, Provider>>()
   const reader = createFileReader()
   const maker = createKeyMaker(known)
-  const files = configFiles(directory, { reader, maker })
+  const files = configFiles(directory, { reader, maker, ...parts })
   const shape = z
     .strictObject(Object.fromEntries([...PROVIDERS].map(([name, { section }]) => [name, section(files).optional()])))
     .refine((sections) => Object.keys(sections).length > 0, 'must have a section for at least one provider')

@@ -80,5 +80,7 @@ test('headers sent twice are kept apart, the body is kept to the byte', () => {
     kind: 'request',
     request: { headers: { b: 'x' }, repeatedHeaders: ['a'], rawBody: body },
     path: undefined,
+    query: '',
+    repeated: new Map([['a', ['1', '2']]]),
   })
 })

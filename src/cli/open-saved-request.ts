@@ -1,0 +1,79 @@
+import { readFileSync, statSync } from 'node:fs'
+import { InvalidArgumentError, Option, type Command } from 'commander'
+import { z } from 'zod'
+import { loadMerchants, type Merchants } from '../providers/merchants.ts'
+import type { Provider } from '../providers/provider.ts'
+import { PROVIDERS } from '../providers/registry.ts'
+import { readConfig } from '../runtime/config.ts'
+import { CliFailure, EXIT } from './failure.ts'
+import { merchantName } from './options.ts'
+import { parseSavedRequest, type SavedRequest } from './saved-request.ts'
+
+/** Options of the verbs that take a saved request. */
+export interface SavedRequestOptions {
+  readonly provider?: string
+  readonly merchant?: string
+  readonly at?: Date
+}
+
+export interface OpenedRequest {
+  readonly saved: Extract<SavedRequest, { kind: 'request' }>
+  readonly provider: string
+  readonly merchant: string
+  /** Whom it is addressed to. */
+  readonly bound: Provider
+  readonly merchants: Merchants
+  /** When it is taken to arrive. */
+  readonly at: Date
+}
+
+/** A callback has at most 64 KiB; what a proxy made of it may be longer. */
+const FILE_BYTES_MAX = 1_048_576
+
+const time = (text: string) => {
+  if (!z.iso.datetime({ offset: true }).safeParse(text).success)
+    throw new InvalidArgumentError('It must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z.')
+  return new Date(text)
+}
+
+export const takesSavedRequest = (verb: Command) =>
+  verb
+    .argument('<file>', 'the request as it was on the wire: request line, headers, empty line, body')
+    .addOption(new Option('--provider <name>', 'default: from the request line').choices([...PROVIDERS.keys()]))
+    .option('--merchant <merchant>', 'default: from the request line', merchantName)
+    .option('--at <time>', 'when it is taken to arrive; default: now', time)
+
+/**
+ * Reads a saved request and finds the keys of the merchant to whom it is addressed.
+ * @param onSecret hears each secret in MERCHANTS_DIR
+ */
+export function openSavedRequest(
+  env: NodeJS.ProcessEnv,
+  file: string,
+  options: SavedRequestOptions,
+  onSecret?: (secret: string) => void,
+): OpenedRequest {
+  const { MERCHANTS_DIR } = readConfig({ MERCHANTS_DIR: z.string() }, env)
+  const saved = parseSavedRequest(readFile(file))
+  if (saved.kind === 'malformed')
+    throw new CliFailure(EXIT.usage, `${file} ${saved.detail}.`, 'Save the request with its headers, byte for byte.')
+  const provider = options.provider ?? saved.path?.provider
+  const merchant = options.merchant ?? saved.path?.merchant
+  if (provider === undefined || merchant === undefined)
+    throw new CliFailure(EXIT.usage, `${file} names no provider and merchant.`, 'Add --provider and --merchant.')
+  const merchants = loadMerchants(MERCHANTS_DIR, onSecret)
+  const bound = merchants.find(provider, merchant)
+  if (bound === undefined)
+    throw new CliFailure(EXIT.usage, `${merchant} has no ${provider} in MERCHANTS_DIR.`, 'Check both names.')
+  return { saved, provider, merchant, bound, merchants, at: options.at ?? new Date() }
+}
+
+function readFile(file: string): Buffer {
+  try {
+    if (statSync(file).size <= FILE_BYTES_MAX) return readFileSync(file)
+  } catch (error) {
+    const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+    throw new CliFailure(EXIT.usage, `Cannot read ${file} (${String(code)}).`, 'Check the path.', error)
+  }
+  throw new CliFailure(EXIT.usage, `${file} has more than ${FILE_BYTES_MAX} bytes.`, 'Save one request alone.')
+}
