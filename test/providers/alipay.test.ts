@@ -156,6 +156,37 @@ describe('alipay', () => {
     expect(verdictOf({ ...payment, gmt_refund: '', trans_currency: '' })).toEqual(verified)
   })
 
+  test('the signed text cut into other fields is refused: it has no escape, so that it could say something else', () => {
+    const ambiguous = (field: string) => ({
+      kind: 'refused',
+      rejection: { kind: 'malformed', field, detail: 'holds what reads as another field' },
+    })
+    /** Puts fields into the value of the one before them, in the order of the names; the signed text stays the same. */
+    const cutAnew = (fields: NoticeFields, into: string, ...hidden: string[]) => {
+      const more = hidden.map((name) => `&${name}=${String(fields[name])}`).join('')
+      const cut = { ...without(fields, ...hidden), [into]: String(fields[into]) + more }
+      return provider.verify(request(encodeForm(cut) + signOf(fields)), NOW)
+    }
+    // A refund would be a payment, or a close.
+    const refund = without(partialRefund, 'invoice_amount', 'passback_params', 'receipt_amount')
+    expect(cutAnew(refund, 'out_trade_no', 'refund_fee')).toEqual(ambiguous('out_trade_no'))
+    expect(cutAnew(refund, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment'))
+    const closed = without(fullRefund, 'invoice_amount', 'passback_params', 'receipt_amount')
+    expect(cutAnew(closed, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment'))
+    // Another seller's, of which the number would be missed only.
+    expect(cutAnew(payment, 'refund_fee', 'seller_id')).toEqual(ambiguous('refund_fee'))
+    // And what cannot be told from it, though it was signed so.
+    const subject = 'x&total_amount=0.01&trade_no=1&trade_status=TRADE_SUCCESS&z='
+    expect(verdictOf({ ...payment, subject })).toEqual(ambiguous('subject'))
+    for (const change of [
+      { passback_params: 'a=1&b=2&user=total_amount' },
+      { passback_params: 'a&total_amount' },
+      { subject: '&' },
+      { body: 'Q&A=1' },
+    ])
+      expect(factsOf({ ...payment, ...change })).toEqual([paymentFact])
+  })
+
   test('reads GBK, whose bytes are what was signed', () => {
     // 会员订单 in GBK; the second byte of some characters is an ASCII letter or sign, as in 乗 (0x81 0x5C).
     const subject = Buffer.from('bbe1d4b1b6a9b5a5815c', 'hex')

@@ -14,7 +14,7 @@ import {
 } from '../../../src/providers/alipay/sign.ts'
 import { signedContent, signedNames } from '../../../src/providers/alipay/signed-content.ts'
 import { selfSigned } from '../../../src/simulator/certificate.ts'
-import { APP_ID, NOW, payment, request, SELLER_ID } from '../alipay-subject.ts'
+import { APP_ID, NOW, payment, request, SELLER_ID, without } from '../alipay-subject.ts'
 import { platform, vector } from '../vectors.ts'
 
 const alipay = generateKeyPairSync('rsa', { modulusLength: 2_048 })
@@ -194,6 +194,20 @@ describe('where alipay-sdk is wrong for a trade’s notice', () => {
     ])
     expect(Object.fromEntries(pairs)).toMatchObject({ subject: trade.subject })
     expect(sdk.checkNotifySignV2(Object.fromEntries(pairs))).toBe(false)
+  })
+
+  test('it takes a refund that was cut anew into a payment: the signed text has no escape', () => {
+    const refund = {
+      ...without(payment, 'refund_fee', 'gmt_close'),
+      ...{ gmt_payment: '2024-05-20 13:29:35', gmt_refund: '2024-05-21 10:00:00.320' },
+    } as Record<string, string>
+    const sign = pairsOf(signNotice(refund, alipay.privateKey).rawBody)['sign'] ?? ''
+    const { gmt_refund: at = '', ...rest } = refund
+    const cut = encodeForm({ ...rest, gmt_payment: `${refund['gmt_payment'] ?? ''}&gmt_refund=${at}`, sign })
+    expect(theirsTakes(cut)).toBe(true)
+    expect(provider.verify(request(cut), NOW)).toMatchObject({
+      rejection: { kind: 'malformed', field: 'gmt_payment' },
+    })
   })
 
   test('it keeps empty values only: a notice signed without them, as the guide says, it refuses', () => {
