@@ -1,70 +1,69 @@
-// `npm run simulate -- pay OUT_TRADE_NO`: a signed callback to the gateway of `npm start`, as a provider would send it.
+// `npm run simulate -- …`: what providers and workers send, to the gateway of `npm start`; one callback, or a whole plan.
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { systemClock } from '../src/runtime/clock.ts'
+import { createLog } from '../src/runtime/log.ts'
+import { readSimulatorConfig } from '../src/simulator/config.ts'
 import { loadKeys, type SenderKeys } from '../src/simulator/keys.ts'
-import type { PaymentProvider } from '../src/simulator/plan.ts'
+import { runPlan } from '../src/simulator/run-plan.ts'
 import { ANSWER_MS_MAX, createSender } from '../src/simulator/send.ts'
-import { signPayment } from '../src/simulator/sign-payment.ts'
-import { signShipmentReport } from '../src/simulator/sign-report.ts'
 import { say } from './parts/progress.ts'
 import { LOCAL_DIR } from './parts/state.ts'
+import { signerByHand } from './simulate/by-hand.ts'
+import { environmentOf, optionsIn, type Options } from './simulate/options.ts'
 
-const USAGE = `usage: npm run -s simulate -- pay|ship OUT_TRADE_NO [--provider wechatpay|alipay] [--amount-minor N] [--copies N]
-                              [--forge] [--gateway URL]
+const USAGE = `usage: npm run -s simulate -- VERB OUT_TRADE_NO [--provider NAME] [--amount-minor N] [--currency CNY]
+                              [--refund-minor N] [--refunded-minor N] [--copies N] [--forge] [--gateway URL]
+       npm run -s simulate -- run --token TOKEN [--orders N] [--deliveries N] [--spread-ms N] [--again-ms N] [--seed N]
+                              [--time-scale 0.01] [--providers wechatpay=0.5,…] [--stories second_payment=0.1,…]
+                              [--query-port N] [--log FILE] [--gateway URL,URL] [--api URL]
 
-  pay     a payment's callback, --copies of it at the same instant (default 1); --forge signs it wrongly
-  ship    a worker's report that the parcel has left
+  pay            a payment's callback, --copies of it at the same instant (default 1); --forge signs it wrongly
+  refund         of --refund-minor (default: all); --refunded-minor: with all that went back before
+  refund-fail    a refund that could not be paid out
+  fail, dispute  a failed attempt; a cardholder's dispute (stripe, standard-webhooks)
+  wait, finish, close   Alipay's WAIT_BUYER_PAY, TRADE_FINISHED, TRADE_CLOSED
+  ship, return, short   a worker's report: the parcel has left, has come back, cannot be packed
+  run            creates orders and plays them all: payments, refunds, forgeries, retries; see docs/simulator.md
 
-The keys are those that npm start made.`
+NAME is wechatpay (default), wechatpay-v2, alipay, stripe or standard-webhooks. The keys are those that npm start made.`
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      provider: { type: 'string', default: 'wechatpay' },
-      'amount-minor': { type: 'string', default: '990' },
-      copies: { type: 'string', default: '1' },
-      forge: { type: 'boolean', default: false },
-      gateway: { type: 'string', default: 'http://127.0.0.1:8080' },
-    },
-  })
-  const [verb, outTradeNo] = positionals
-  const [amountMinor, copies] = [Number(values['amount-minor']), Number(values.copies)]
-  const known = ['wechatpay', 'alipay'].includes(values.provider) && ['pay', 'ship'].includes(verb ?? '')
-  if (!known || outTradeNo === undefined || !(amountMinor > 0) || !(copies > 0 && copies <= 1_000)) {
+  const options = optionsIn(process.argv.slice(2))
+  if (options?.verb === 'run') return run(options)
+  const sign = options && signerByHand(options, keysOfStart()[0])
+  if (options === undefined || sign === undefined) {
     say(USAGE)
     return 2
   }
-  const keys = keysOfStart()
-  const now = systemClock.now()
-  const payment = { provider: values.provider as PaymentProvider, outTradeNo, amountMinor, paidAt: now }
-  const transactionId = `4200${outTradeNo}`
-  const signed =
-    verb === 'ship'
-      ? signShipmentReport(outTradeNo, `wechatpay:${transactionId}`, keys, now)
-      : signPayment(
-          { ...payment, transactionId, messageId: `n${now.getTime()}` },
-          keys,
-          values.forge ? 'wrong_signature' : 'none',
-          now,
-        )
-  const gateways = [values.gateway]
-  const sender = createSender({ gateways, inFlightMax: copies, answerMsMax: ANSWER_MS_MAX, clock: systemClock })
-  const answers = await sender.burst(verb === 'ship' ? 'worker' : values.provider, signed, copies)
+  const gateways = options.gateway.split(',')
+  const sender = createSender({
+    ...{ gateways, inFlightMax: options.copies, answerMsMax: ANSWER_MS_MAX, byteMs: 0, clock: systemClock },
+  })
+  const answers = await sender.burst(sign.sender, sign.sign, options.copies)
   sender.close()
   for (const { status, heard, latencyMs } of answers) say(`${status ?? '---'} ${heard} in ${latencyMs.toFixed(1)} ms`)
   return answers.every(({ heard }) => heard === 'success') ? 0 : 1
 }
 
-function keysOfStart(): SenderKeys {
+function run(options: Options): Promise<number> {
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
+  const config = readSimulatorConfig(environmentOf(options, SENDERS_DIR))
+  return runPlan(config, keysOfStart(), createLog('simulator', config.LOG_LEVEL), stop.signal)
+}
+
+const SENDERS_DIR = join(LOCAL_DIR, 'start', 'senders')
+
+function keysOfStart(): [SenderKeys, ...SenderKeys[]] {
   try {
-    const [keys] = loadKeys(join(LOCAL_DIR, 'start', 'senders'))
-    if (keys !== undefined) return keys
+    const [first, ...others] = loadKeys(SENDERS_DIR)
+    if (first !== undefined) return [first, ...others]
   } catch {
     // said below
   }
-  throw new Error('there are no keys yet: run `npm start` first')
+  throw new Error(
+    `there are no keys, or an older version made them: delete ${join(LOCAL_DIR, 'start')} and run \`npm start\` first`,
+  )
 }
 
 try {

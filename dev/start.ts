@@ -1,7 +1,7 @@
 // `npm start`: the whole system on the local stack, until Ctrl-C.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKeys } from '../src/simulator/keys.ts'
+import { createKeys } from '../src/simulator/create-keys.ts'
 import { cli, prepare, startService, type Service } from './demo/system.ts'
 import { untilStopped } from './demo/until-stopped.ts'
 import { MissingPrograms } from './parts/prerequisites.ts'

@@ -6,7 +6,7 @@ import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { FULFILLMENT_TOPICS, inputGroup, ledgerGroup, SHIPMENT_TOPIC, TOPICS } from '../../src/schemas/topics.ts'
 import { expectedOf, type Expected } from '../../src/simulator/expected.ts'
-import { createKeys } from '../../src/simulator/keys.ts'
+import { createKeys } from '../../src/simulator/create-keys.ts'
 import { readLog } from '../../src/simulator/log.ts'
 import { planOf } from '../../src/simulator/plan.ts'
 import { runSimulation } from '../../src/simulator/start.ts'
@@ -46,6 +46,13 @@ export interface Played {
 
 const PARTITIONS = 6
 const MERCHANTS = ['flowershop', 'bookshop'] as const
+/** Two big ones, as in life, and a few of every other. */
+const PROVIDERS = { wechatpay: 0.4, alipay: 0.4, 'wechatpay-v2': 0.08, stripe: 0.08, 'standard-webhooks': 0.04 }
+/** What is left of the stories makes an order's whole life: the payment's three events, or none. */
+const PAYMENTS_ONLY = {
+  ...{ refunded_partly: 0, refunded_fully: 0, refund_first: 0, refund_failed: 0, closed: 0, late_success: 0 },
+  ...{ payment_failed: 0, disputed: 0, waiting: 0, finished: 0 },
+}
 /** Of the deliveries, when the processor dies. */
 const KILL_AT = 0.4
 const DRAIN_MS_MAX = 90_000
@@ -99,7 +106,7 @@ export async function play(options: PlayOptions): Promise<Played> {
       orders: planOf({
         ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
         ...{ deliveriesPerOrder: options.deliveries, spreadMs: Math.max(10_000, total * 2), againMs: 5_000 },
-        reportShare: 0.2,
+        ...{ reportShare: 0.2, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
       }),
       keys,
       gateways: [gateway1.url, gateway2.url],

@@ -1,9 +1,23 @@
 import { z } from 'zod'
 import { COMMON, readConfig } from '../runtime/config.ts'
 import { integer, share } from '../runtime/variables.ts'
+import { PAYMENT_PROVIDERS, STORIES, type ProviderShares, type StoryShares } from './stories.ts'
 
 const count = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
 const httpUrl = z.url({ protocol: /^http$/, error: 'must be an http address' })
+
+/** `name=0.1,other=0.2`. */
+const shares = (names: readonly string[]) =>
+  z.string().transform((text, context) => {
+    const pairs = text.split(',').map((pair) => pair.trim().split('='))
+    const given: Record<string, number> = {}
+    for (const [name = '', number = ''] of pairs) {
+      const parsed = share.safeParse(number)
+      if (names.includes(name) && parsed.success) given[name] = parsed.data
+      else context.addIssue({ code: 'custom', message: `must be name=0.1,… with names of: ${names.join(', ')}` })
+    }
+    return given
+  })
 
 export const SIMULATOR = {
   LOG_LEVEL: COMMON.LOG_LEVEL,
@@ -23,10 +37,23 @@ export const SIMULATOR = {
   DELIVERIES_PER_ORDER: count(1, 100, 5),
   SPREAD_MS: count(1, 86_400_000, 10_000),
   AGAIN_MS: count(1, 86_400_000, 5_000),
-  ALIPAY_SHARE: share.default(0.5),
+  /** Who takes part, and how much: who is not named does not. */
+  PROVIDER_SHARES: shares(PAYMENT_PROVIDERS)
+    .transform((given): Partial<ProviderShares> => given)
+    .refine((given) => Object.values(given).some((one) => one > 0), 'must give one of them more than 0')
+    .optional(),
+  /** A story that is not named keeps its share. */
+  STORY_SHARES: shares(STORIES.filter((story) => story !== 'paid'))
+    .transform((given): Partial<StoryShares> => given)
+    .optional(),
   REPORT_SHARE: share.default(0.2),
+  SLOW_SHARE: share.default(0.02),
+  CUT_OFF_SHARE: share.default(0.02),
   IN_FLIGHT_MAX: count(1, 10_000, 64),
-  RETRY_SCALE: share.default(0.01),
+  /** What the senders' own times are multiplied with. */
+  TIME_SCALE: share.default(0.01),
+  /** Where the providers answer queries, until the process is stopped; nothing given: nowhere. */
+  QUERY_PORT: integer(0, 65_535).optional(),
 }
 
 export type SimulatorConfig = ReturnType<typeof readSimulatorConfig>

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../runtime/clock.ts'
 import type { OrderLine } from './log.ts'
-import type { PlannedOrder } from './plan.ts'
+import type { PlannedOrder } from './planned.ts'
 
 export interface ApiAccess {
   readonly url: string
@@ -9,7 +9,6 @@ export interface ApiAccess {
   readonly token: string
 }
 
-export const CURRENCY = 'CNY'
 const ORDERS_PER_REQUEST_MAX = 500
 const TRIES_MAX = 10
 const PAUSE_MS_MAX = 5_000
@@ -55,8 +54,8 @@ async function createSome(
       await sleep(Math.min(PAUSE_MS_MAX, 200 * 2 ** tries), undefined, { signal }).catch(() => 0)
   }
   const latencyMs = clock.elapsedMs() - startedMs
-  return orders.map(({ merchant, outTradeNo, amountMinor }) => ({
-    ...{ line: 'order', merchant, outTradeNo, amountMinor, currency: CURRENCY, atMs, latencyMs },
+  return orders.map(({ merchant, outTradeNo, amountMinor, currency }) => ({
+    ...{ line: 'order', merchant, outTradeNo, amountMinor, currency, atMs, latencyMs },
     heard: heard.get(outTradeNo) ?? 'unknown',
   }))
 }
@@ -77,11 +76,11 @@ async function ask(body: string, { url, token }: ApiAccess, signal: AbortSignal)
 
 const heardFrom = (status = 500) => (status < 300 ? 'created' : status < 500 ? 'refused' : 'unknown')
 
-const orderBody = ({ merchant, outTradeNo, amountMinor }: PlannedOrder, now: Date) => ({
+const orderBody = ({ merchant, outTradeNo, amountMinor, currency }: PlannedOrder, now: Date) => ({
   merchant,
   out_trade_no: outTradeNo,
   amount_minor: amountMinor,
-  currency: CURRENCY,
+  currency,
   expires_at: new Date(now.getTime() + EXPIRES_AFTER_MS).toISOString(),
   payload: JSON.stringify({ items: [{ sku: 'SKU-1', quantity: 1 }], address_ref: `addr-${outTradeNo}` }),
 })

@@ -2,9 +2,12 @@ import { createWriteStream, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { AMOUNT_KINDS, FACT_KINDS } from '../orders/model.ts'
+import { DEFECTS } from './planned.ts'
 
 const time = { atMs: z.number(), latencyMs: z.number() }
-const order = { merchant: z.string(), outTradeNo: z.string(), amountMinor: z.int(), currency: z.string() }
+const named = { merchant: z.string(), outTradeNo: z.string() }
+const order = { ...named, amountMinor: z.int(), currency: z.string() }
 
 /** An order that the api was asked to create, and what it answered; `unknown`: nothing that can be relied on. */
 const OrderLine = z.object({
@@ -12,6 +15,26 @@ const OrderLine = z.object({
   ...order,
   ...time,
   heard: z.enum(['created', 'refused', 'unknown']),
+})
+
+/** The merchant asks the api to close an order. */
+const CloseLine = z.object({
+  line: z.literal('close'),
+  ...named,
+  ...time,
+  heard: z.enum(['closed', 'refused', 'unknown']),
+})
+
+/** What a callback proves, by its sender's own knowledge. */
+const StatedFact = z.object({
+  outTradeNo: z.string(),
+  eventType: z.enum(FACT_KINDS),
+  providerRef: z.string(),
+  paymentRef: z.string().nullable(),
+  amountMinor: z.int(),
+  currency: z.string(),
+  amountKind: z.enum(AMOUNT_KINDS),
+  eventTimeMs: z.int(),
 })
 
 /** One delivery of a payment's callback, and what its sender heard. */
@@ -22,21 +45,43 @@ const DeliveryLine = z.object({
   provider: z.string(),
   /** As facts name it: `wechatpay:4200…`. */
   paymentRef: z.string(),
-  defect: z.enum(['none', 'wrong_signature', 'stale_timestamp', 'probe']),
+  defect: z.enum(DEFECTS),
   gateway: z.string(),
   status: z.int().nullable(),
   /** `wrong_form`: 2xx, but not the exact answer; `no_answer`: the connection ended or the time ran out. */
   heard: z.enum(['success', 'failure', 'wrong_form', 'no_answer']),
+  /** What it tells, whatever its provider calls it; absent in older logs, as all that follows. */
+  event: z.string().optional(),
+  messageId: z.string().optional(),
+  /** Without it: that payment of that amount. */
+  facts: z.array(StatedFact).optional(),
+  isSlow: z.boolean().optional(),
 })
 
+/** One delivery of a provider's callback about anything but a payment alone: `amountMinor` is its own. */
+const NoticeLine = DeliveryLine.extend({ line: z.literal('notice') })
 /** One delivery of a worker's report. */
 const ReportLine = DeliveryLine.extend({ line: z.literal('report') })
 
-const Line = z.discriminatedUnion('line', [OrderLine, DeliveryLine, ReportLine])
+/** Somebody asked a provider. */
+const QueryLine = z.object({
+  line: z.literal('query'),
+  ...time,
+  provider: z.string(),
+  asked: z.string(),
+  status: z.int(),
+})
+
+const Line = z.discriminatedUnion('line', [OrderLine, CloseLine, DeliveryLine, NoticeLine, ReportLine, QueryLine])
 export type LogLine = z.infer<typeof Line>
 export type OrderLine = z.infer<typeof OrderLine>
+export type CloseLine = z.infer<typeof CloseLine>
 export type DeliveryLine = z.infer<typeof DeliveryLine>
+export type NoticeLine = z.infer<typeof NoticeLine>
 export type ReportLine = z.infer<typeof ReportLine>
+export type QueryLine = z.infer<typeof QueryLine>
+export type SentLine = DeliveryLine | NoticeLine | ReportLine
+export type StatedFact = z.infer<typeof StatedFact>
 export type Heard = DeliveryLine['heard']
 
 export interface SimulationLog {

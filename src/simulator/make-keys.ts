@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BadConfiguration, readConfig } from '../runtime/config.ts'
-import { createKeys } from './keys.ts'
+import { createKeys } from './create-keys.ts'
 
 const SHAPE = {
   /** The gateway's side. */

@@ -1,20 +1,24 @@
 import type { Clock } from '../runtime/clock.ts'
-import { CURRENCY } from './create-orders.ts'
+import { factsOfCallback, paymentRefOf } from './facts-of-callback.ts'
 import type { SenderKeys } from './keys.ts'
-import type { DeliveryLine, LogLine } from './log.ts'
-import type { Burst, Defect, PlannedCallback, PlannedOrder } from './plan.ts'
+import type { CloseLine, LogLine, SentLine } from './log.ts'
+import { playReports } from './play-reports.ts'
+import type { Burst, PlannedCallback, PlannedOrder } from './planned.ts'
+import type { Manner } from './post.ts'
 import { RETRY_AFTER_SEC } from './retry-schedule.ts'
 import type { Delivery, Sender } from './send.ts'
-import { signPayment, type SignedRequest } from './sign-payment.ts'
-import { signShipmentReport } from './sign-report.ts'
+import { signCallback, type SignedRequest } from './sign-callback.ts'
 
 /** What the play needs of the world around it; times are milliseconds since the run began. */
 export interface Stage {
   readonly sender: Sender
   readonly record: (line: LogLine) => void
   readonly clock: Clock
-  readonly retryScale: number
+  readonly timeScale: number
+  /** A time of the plan as a date, in whole seconds, as providers write them. */
+  readonly dateOf: (atMs: number) => Date
   readonly create: (order: PlannedOrder) => Promise<void>
+  readonly close: (order: PlannedOrder) => Promise<CloseLine>
   readonly until: (atMs: number) => Promise<void>
   readonly elapsedMs: () => number
   readonly isStopped: () => boolean
@@ -22,8 +26,15 @@ export interface Stage {
 
 /** Plays everybody who has to do with one order: the merchant, the providers, the worker. */
 export async function playOrder(order: PlannedOrder, keys: SenderKeys, stage: Stage): Promise<void> {
-  const accepted = order.callbacks.map((callback) => playCallback(order, callback, keys, stage))
-  await Promise.all([createLater(order, stage), report(order, accepted, keys, stage), ...accepted])
+  const closed = closeLater(order, stage)
+  const accepted = order.callbacks.map((callback) => playCallback({ order, callback, keys, closed }, stage))
+  const payment = order.callbacks.findIndex(({ event }) => event === 'payment')
+  await Promise.all([
+    createLater(order, stage),
+    closed,
+    ...accepted,
+    playReports(order, { payment: order.callbacks[payment], accepted: accepted[payment] }, keys, stage),
+  ])
 }
 
 async function createLater(order: PlannedOrder, stage: Stage): Promise<void> {
@@ -32,59 +43,84 @@ async function createLater(order: PlannedOrder, stage: Stage): Promise<void> {
   if (!stage.isStopped()) await stage.create(order)
 }
 
+async function closeLater(order: PlannedOrder, stage: Stage): Promise<void> {
+  if (order.closeAtMs === null) return
+  await stage.until(order.closeAtMs)
+  if (!stage.isStopped()) stage.record(await stage.close(order))
+}
+
+interface Played {
+  readonly order: PlannedOrder
+  readonly callback: PlannedCallback
+  readonly keys: SenderKeys
+  readonly closed: Promise<void>
+}
+
 /** Sends every burst at its time. @returns whether any delivery was accepted */
-async function playCallback(order: PlannedOrder, callback: PlannedCallback, keys: SenderKeys, stage: Stage) {
-  const paidAt = stage.clock.now()
-  const payment = { ...callback, outTradeNo: order.outTradeNo, paidAt }
-  const send = (defect: Defect, copies: number) => {
-    const about = { ...callback, paymentRef: `${callback.provider}:${callback.transactionId}`, defect }
-    const sign = () => signPayment(payment, keys, defect, stage.clock.now())
-    return deliver({ line: 'delivery', ...linePart(order, about) }, sign, copies, stage)
+async function playCallback({ order, callback, keys, closed }: Played, stage: Stage): Promise<boolean> {
+  const { transaction, refund, afterClose } = callback
+  const { provider, currency, outTradeNo } = transaction
+  const facts = factsOfCallback(callback, stage.dateOf)
+  const isPayment = facts.length > 0 && facts.every(({ eventType }) => eventType === 'payment_succeeded')
+  const about: Omit<SentLine, keyof Delivery | 'defect'> = {
+    ...{ line: isPayment ? 'delivery' : 'notice', merchant: order.merchant, outTradeNo, currency, provider },
+    amountMinor: refund?.amountMinor ?? transaction.amountMinor,
+    paymentRef: paymentRefOf(provider, transaction.transactionId),
+    ...{ event: callback.event, messageId: callback.messageId, facts },
   }
-  const play = async ({ atMs, copies, defect }: Burst) => {
+  const send = (defect: Burst['defect'], copies: number, isSlow = false) => {
+    const sign = () => signCallback({ callback, defect, at: stage.clock.now(), dateOf: stage.dateOf }, keys)
+    const manner = defect === 'cut_off' ? 'cut_off' : isSlow ? 'slow' : 'plain'
+    return deliver({ ...about, defect, ...(isSlow ? { isSlow } : {}) }, { sign, copies, manner }, stage)
+  }
+  const play = async ({ atMs, copies, defect, isSlow }: Burst) => {
     await stage.until(atMs)
-    if (await send(defect, copies)) return defect === 'none'
-    return defect === 'none' && (await again(callback, () => send('none', 1), stage))
+    if (afterClose) await closed
+    if (defect === 'retired_key') await untilRetired(keys, stage)
+    if (await send(defect, copies, isSlow)) return defect === 'none'
+    // Who is gone in the middle hears nothing either, and comes again like anybody who was refused.
+    const comesAgain = defect === 'none' || defect === 'cut_off'
+    return comesAgain && (await again(provider, () => send('none', 1), stage))
   }
   const heard = await Promise.all(callback.bursts.map(play))
   return heard.some((accepted) => accepted)
 }
 
-/** A provider that heard no success sends again, on its schedule, until it gives up. */
-async function again({ provider }: PlannedCallback, send: () => Promise<boolean>, stage: Stage): Promise<boolean> {
-  for (const waitSec of RETRY_AFTER_SEC[provider]) {
+/** A sender that heard no success sends again, on its schedule, until it gives up. */
+export async function again(
+  sender: keyof typeof RETRY_AFTER_SEC,
+  send: () => Promise<boolean>,
+  stage: Stage,
+): Promise<boolean> {
+  for (const waitSec of RETRY_AFTER_SEC[sender]) {
     if (stage.isStopped()) return false
-    await stage.until(stage.elapsedMs() + waitSec * 1_000 * stage.retryScale)
+    await stage.until(stage.elapsedMs() + waitSec * 1_000 * stage.timeScale)
     if (await send()) return true
   }
   return false
 }
 
-/** The worker reports once the payment was accepted: a report of goods that nobody asked for is another story. */
-async function report(order: PlannedOrder, accepted: readonly Promise<boolean>[], keys: SenderKeys, stage: Stage) {
-  const [payment] = order.callbacks
-  if (order.reportAfterMs === null || payment === undefined || !(await accepted[0])) return
-  await stage.until(stage.elapsedMs() + order.reportAfterMs)
-  const paymentRef = `${payment.provider}:${payment.transactionId}`
-  const about = { ...payment, provider: 'worker', paymentRef, defect: 'none' as const }
-  const sign = () => signShipmentReport(order.outTradeNo, paymentRef, keys, stage.clock.now())
-  await deliver({ line: 'report', ...linePart(order, about) }, sign, 1, stage)
+/** A second after the end of the old keys, whose clock is the gateway's. */
+async function untilRetired({ merchant, rotation }: SenderKeys, stage: Stage): Promise<void> {
+  if (rotation === null) throw new Error(`the keys of ${merchant} do not change: none of them is retired`)
+  const restMs = rotation.oldEndMs + 1_000 - stage.clock.now().getTime()
+  await stage.until(stage.elapsedMs() + Math.max(0, restMs))
 }
 
-type Line = Extract<LogLine, { gateway: string }>
+export interface Sending {
+  readonly sign: () => SignedRequest
+  readonly copies: number
+  readonly manner?: Manner
+}
 
 /** Signs at the moment of sending, posts the copies at once and records each. @returns whether one was accepted */
-async function deliver(about: Omit<Line, keyof Delivery>, sign: () => SignedRequest, copies: number, stage: Stage) {
+export async function deliver(
+  about: Omit<SentLine, keyof Delivery>,
+  { sign, copies, manner }: Sending,
+  stage: Stage,
+): Promise<boolean> {
   if (stage.isStopped()) return false
-  const deliveries = await stage.sender.burst(about.provider, sign(), copies)
+  const deliveries = await stage.sender.burst(about.provider, sign, copies, manner)
   for (const delivery of deliveries) stage.record({ ...about, ...delivery })
   return deliveries.some(({ heard }) => heard === 'success')
 }
-
-const linePart = (
-  { merchant, outTradeNo }: PlannedOrder,
-  about: Pick<DeliveryLine, 'provider' | 'paymentRef' | 'amountMinor' | 'defect'>,
-) => ({
-  ...{ merchant, outTradeNo, currency: CURRENCY },
-  ...{ provider: about.provider, paymentRef: about.paymentRef, amountMinor: about.amountMinor, defect: about.defect },
-})

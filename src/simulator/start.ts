@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../runtime/clock.ts'
+import { closeOrder } from './close-order.ts'
 import { createOrders, type ApiAccess } from './create-orders.ts'
 import { playOrder, type Stage } from './play-order.ts'
 import type { SenderKeys } from './keys.ts'
 import { openLog, type LogLine } from './log.ts'
-import type { PlannedOrder } from './plan.ts'
+import type { PlannedOrder } from './planned.ts'
+import { serveQueries } from './query-server.ts'
 import { ANSWER_MS_MAX, createSender } from './send.ts'
 import { createTally, type Tally } from './tally.ts'
+import { truthOf } from './truth.ts'
 
 export interface SimulationOptions {
   readonly orders: readonly PlannedOrder[]
@@ -18,8 +21,11 @@ export interface SimulationOptions {
   readonly inFlightMax?: number
   /** How long a sender waits for an answer; five seconds, as the providers do, unless it is said here. */
   readonly answerMsMax?: number
-  /** What a provider's waiting time is multiplied with before it sends again; 0.01 makes 15 s of it 150 ms. */
-  readonly retryScale?: number
+  /** What a sender's own times are multiplied with: before it sends again (0.01 makes 15 s of it 150 ms), and between
+   * two bytes of a slow one (a second). */
+  readonly timeScale?: number
+  /** Serves the providers' queries while the run lasts, and on until `until`. Port 0: any free one. */
+  readonly queries?: { port: number; onListening?: (url: string) => void; until?: Promise<unknown> }
   readonly clock?: Clock
   /** After each delivery. */
   readonly onProgress?: (tally: Tally) => void
@@ -27,7 +33,8 @@ export interface SimulationOptions {
   readonly signal?: AbortSignal
 }
 
-const DEFAULTS = { inFlightMax: 64, retryScale: 0.01 }
+const DEFAULTS = { inFlightMax: 64, timeScale: 0.01 }
+const SLOW_BYTE_MS = 1_000
 
 /**
  * Plays a plan against a running system: creates the orders through the api, then plays provider and worker of each,
@@ -41,20 +48,26 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
   const signal = AbortSignal.any([broken.signal, ...(options.signal === undefined ? [] : [options.signal])])
   const log = await openLog(options.logFile)
   const { gateways, inFlightMax = DEFAULTS.inFlightMax, answerMsMax = ANSWER_MS_MAX } = options
-  const sender = createSender({ gateways, inFlightMax, answerMsMax, clock })
+  const { timeScale = DEFAULTS.timeScale } = options
+  const sender = createSender({ gateways, inFlightMax, answerMsMax, byteMs: SLOW_BYTE_MS * timeScale, clock })
+  const startedAtMs = clock.now().getTime()
+  // Whole seconds, as most providers write them.
+  const dateOf = (atMs: number) => new Date(Math.floor((startedAtMs + atMs) / 1_000) * 1_000)
   const tally = createTally()
   const record = (line: LogLine) => {
     log.write(line)
     tally.add(line)
     options.onProgress?.(tally.read())
   }
+  const queries = options.queries && (await openQueries(options.queries, { ...options, clock, dateOf, record }))
   try {
     const first = orders.filter(({ createAtMs }) => createAtMs === 0)
     for (const line of await createOrders(first, api, clock, signal)) record(line)
     const startedMs = clock.elapsedMs()
     const stage: Stage = {
-      ...{ sender, record, clock, retryScale: options.retryScale ?? DEFAULTS.retryScale },
+      ...{ sender, record, clock, timeScale, dateOf },
       create: async (order) => (await createOrders([order], api, clock, signal)).forEach(record),
+      close: (order) => closeOrder(order, api, { clock, signal }),
       isStopped: () => signal.aborted,
       until: async (atMs) => {
         const restMs = atMs - (clock.elapsedMs() - startedMs)
@@ -72,11 +85,27 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
     })
     await Promise.all(plays)
     broken.signal.throwIfAborted()
+    await options.queries?.until
     return tally.read()
   } finally {
     sender.close()
+    await queries?.close()
     await log.close()
   }
+}
+
+async function openQueries(
+  { port, onListening }: NonNullable<SimulationOptions['queries']>,
+  world: Pick<SimulationOptions, 'orders' | 'keys'> & {
+    readonly clock: Clock
+    readonly dateOf: (atMs: number) => Date
+    readonly record: (line: LogLine) => void
+  },
+) {
+  const { orders, keys, clock, dateOf, record } = world
+  const server = await serveQueries({ port, keys, clock, record, truth: truthOf(orders, dateOf, clock) })
+  onListening?.(server.url)
+  return server
 }
 
 function keyRing(keys: readonly SenderKeys[], orders: readonly PlannedOrder[]) {

@@ -5,7 +5,7 @@ const TOPICS = { ship: 'fulfillment.shipment.v1', deduct: 'fulfillment.inventory
 let laneSeq = 0
 const eventsOf = (key: string): SeenEvent[] =>
   Object.entries(TOPICS).map(([kind, topic], index) => ({
-    ...{ topic, kind, key, partition: 0, offset: laneSeq, laneSeq: laneSeq++ },
+    ...{ topic, kind, key, merchant: 'shop', partition: 0, offset: laneSeq, laneSeq: laneSeq++ },
     ...{ ceId: `${kind}-${key}`, sequence: index + 1, payload: null },
   }))
 const paid = ['a', 'b', 'c']

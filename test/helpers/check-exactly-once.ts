@@ -11,6 +11,7 @@ export interface SeenEvent {
   readonly partition: number
   readonly offset: number
   readonly key: string | null
+  readonly merchant: string
   readonly ceId: string
   readonly kind: string
   readonly sequence: number
@@ -44,9 +45,9 @@ export async function readEvents(topics: TestTopics, options: { atLeast?: number
 function eventOf({ topic, partition, offset, key, headers, value }: JavaRecord, prefix: string): SeenEvent {
   if (value === null) throw new Error(`${topic}-${partition}@${offset} has no value`)
   const decoded = type.fromBuffer(value.subarray(CONFLUENT_HEADER_BYTES)) as Omit<SeenEvent, 'key'>
-  const { kind, sequence, laneSeq, payload } = decoded
+  const { merchant, kind, sequence, laneSeq, payload } = decoded
   const ceId = headers['ce_id'] ?? ''
-  return { topic: topic.slice(prefix.length), partition, offset, key, ceId, kind, sequence, laneSeq, payload }
+  return { topic: topic.slice(prefix.length), partition, offset, key, merchant, ceId, kind, sequence, laneSeq, payload }
 }
 
 /**

@@ -88,15 +88,15 @@ const NUMBERS = [
   'EXPIRY_GRACE_SEC',
   'SEED',
   'ORDERS',
-  'ALIPAY_SHARE',
-  'RETRY_SCALE',
+  'SLOW_SHARE',
+  'TIME_SCALE',
 ] as const
 test.each(NUMBERS)('%s takes decimal digits only', (name) => {
   for (const bad of [' ', '0x0', '1e3', '+1', '-1', ' 1', '1 ', '1_000', '１', '.5', 'Infinity', '9'.repeat(400)])
     expect(read(name, bad), bad).toContain(name)
 })
 test('numbers are read', () => {
-  expect([read('PORT', '0'), read('PORT', '65535'), read('ALIPAY_SHARE', '0.25')]).toEqual([0, 65_535, 0.25])
+  expect([read('PORT', '0'), read('PORT', '65535'), read('SLOW_SHARE', '0.25')]).toEqual([0, 65_535, 0.25])
   expect(read('PORT', '65536')).toContain('must be an integer from 0 to 65535, in decimal digits')
   expect(read('PORT', '80.5')).toContain('PORT')
 })

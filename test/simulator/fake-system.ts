@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { loadMerchants } from '../../src/providers/merchants.ts'
 import type { Answer, VerifiedMessage } from '../../src/providers/provider.ts'
 import { PROVIDERS } from '../../src/providers/registry.ts'
-import { createKeys, type SenderKeys } from '../../src/simulator/keys.ts'
+import { createKeys, type KeyOptions } from '../../src/simulator/create-keys.ts'
+import type { SenderKeys } from '../../src/simulator/keys.ts'
 
 export const TOKEN = 'test-token'
 
@@ -31,6 +32,10 @@ export interface FakeSystem {
   readonly refused: { provider: string; kind: string }[]
   /** By out_trade_no, as the api was asked to create them. */
   readonly created: ReadonlyMap<string, { merchant: string; amount_minor: number; currency: string }>
+  /** `merchant/out_trade_no` that the api was asked to close before a payment of it was accepted. */
+  readonly closed: ReadonlySet<string>
+  /** Callbacks whose sender went away in the middle. */
+  cutOff: number
   /** Answers the n-th callback (from 1) instead of the gateway; `hang` answers never. */
   interfere: (n: number) => Answer | 'hang' | undefined
   /** Answers the n-th request to the api (from 1) instead of it; `hang` answers never. */
@@ -41,18 +46,24 @@ export interface FakeSystem {
 }
 
 /** Two gateways that really verify, and an api; no Kafka, no database. */
-export async function createFakeSystem(merchants: readonly string[] = ['shop']): Promise<FakeSystem> {
+export async function createFakeSystem(
+  merchants: readonly string[] = ['shop'],
+  options: KeyOptions = {},
+): Promise<FakeSystem> {
   const directory = mkdtempSync(join(tmpdir(), 'simulation-'))
   const merchantsDir = join(directory, 'merchants')
-  const keys = await createKeys({ merchantsDir, sendersDir: join(directory, 'senders') }, merchants, new Date())
+  const sendersDir = join(directory, 'senders')
+  const keys = await createKeys({ merchantsDir, sendersDir }, merchants, new Date(), options)
   const known = loadMerchants(merchantsDir)
   const created = new Map<string, { merchant: string; amount_minor: number; currency: string }>()
+  const closed = new Set<string>()
   const sockets = new Map<unknown, number>()
   let callbacks = 0
   let requests = 0
 
   const receive = (gateway: number) => async (request: IncomingMessage, response: ServerResponse) => {
-    const rawBody = await bodyOf(request)
+    const rawBody = await bodyOf(request).catch(() => undefined)
+    if (rawBody === undefined) return system.cutOff++
     const [, , provider = '', merchant = ''] = request.url?.split('/') ?? []
     const answers = PROVIDERS.get(provider)?.answers
     const bound = known.find(provider, merchant)
@@ -84,6 +95,17 @@ export async function createFakeSystem(merchants: readonly string[] = ['shop']):
   }
   const create = async (request: IncomingMessage, response: ServerResponse) => {
     const instead = system.interfereWithApi(++requests)
+    const [, , , shop = '', number = '', verb] = request.url?.split('/') ?? []
+    if (verb === 'close') {
+      await bodyOf(request)
+      const isPaid = system.accepted.some(({ merchant, message: { outTradeNo, facts } }) => {
+        return (
+          merchant === shop && outTradeNo === number && facts.some((fact) => fact.eventType === 'payment_succeeded')
+        )
+      })
+      if (!isPaid) closed.add(`${shop}/${number}`)
+      return response.writeHead(isPaid ? 409 : 200, { 'content-type': 'application/json' }).end('{}')
+    }
     const { orders } = JSON.parse((await bodyOf(request)).toString()) as { orders: OrderBody[] }
     const answer = (status: number, body: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -101,10 +123,12 @@ export async function createFakeSystem(merchants: readonly string[] = ['shop']):
   const servers = await Promise.all([serve(receive(0)), serve(receive(1)), serve(create)])
   const [first = '', second = '', api = ''] = servers.map((server) => `http://127.0.0.1:${portOf(server)}`)
   const system: FakeSystem = {
-    ...{ directory, keys, created, gateways: [first, second], api: { url: api, token: TOKEN } },
+    ...{ directory, keys, created, closed, cutOff: 0, gateways: [first, second], api: { url: api, token: TOKEN } },
     ...{ accepted: [], refused: [], interfere: () => undefined, interfereWithApi: () => undefined },
     reset: () => {
       created.clear()
+      closed.clear()
+      system.cutOff = 0
       system.accepted.length = system.refused.length = callbacks = requests = 0
       system.interfere = system.interfereWithApi = () => undefined
     },

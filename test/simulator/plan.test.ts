@@ -1,11 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { planOf, SHARES, STORIES, type PlanOptions } from '../../src/simulator/plan.ts'
+import { planOf, type PlanOptions } from '../../src/simulator/plan.ts'
+import type { PlannedOrder } from '../../src/simulator/planned.ts'
 import { RETRY_AFTER_SEC } from '../../src/simulator/retry-schedule.ts'
+import { PAYMENT_PROVIDERS, PROVIDER_SHARES, STORIES, STORY_SHARES, type Story } from '../../src/simulator/stories.ts'
 
 const options: PlanOptions = {
   ...{ seed: 42, runId: 'P1', merchants: ['a', 'b'], orders: 5_000 },
   ...{ deliveriesPerOrder: 5, spreadMs: 10_000, againMs: 5_000, reportShare: 0.2 },
+}
+const eventsOf = ({ callbacks }: PlannedOrder) => callbacks.map(({ event }) => event)
+const told = (story: Story, of: Partial<PlanOptions> = {}) => {
+  const stories = { ...Object.fromEntries(Object.keys(STORY_SHARES).map((name) => [name, 0])), [story]: 1 }
+  return planOf({ ...options, orders: 300, stories: story === 'paid' ? { ...stories, paid: 0 } : stories, ...of })
 }
 
 describe('a plan', () => {
@@ -14,25 +21,40 @@ describe('a plan', () => {
     expect(planOf({ ...options, seed: 43 })).not.toEqual(planOf(options))
   })
 
-  test('has every story in about its share', () => {
+  test('has as many orders as asked, every story in about its share', () => {
     const orders = planOf(options)
+    expect(orders).toHaveLength(options.orders)
     for (const story of STORIES) {
       const share = orders.filter((order) => order.story === story).length / orders.length
-      const wanted = story === 'paid' ? 1 - Object.values(SHARES).reduce((sum, one) => sum + one) : SHARES[story]
-      expect(Math.abs(share - wanted)).toBeLessThan(0.015)
+      const wanted =
+        story === 'paid' ? 1 - Object.values(STORY_SHARES).reduce((sum, one) => sum + one) : STORY_SHARES[story]
+      // A combined payment is of three orders on average.
+      expect(Math.abs(share - wanted), story).toBeLessThan(story === 'combined' || story === 'paid' ? 0.06 : 0.015)
     }
+  })
+
+  test('gives every provider about its share of what all can tell', () => {
+    const orders = told('paid')
+    for (const provider of PAYMENT_PROVIDERS) {
+      const mine = orders.filter(({ callbacks }) => callbacks[0]?.transaction.provider === provider)
+      expect(Math.abs(mine.length / orders.length - PROVIDER_SHARES[provider]), provider).toBeLessThan(0.1)
+    }
+    const alone = planOf({ ...options, providers: { alipay: 1 } }).flatMap(({ callbacks }) => callbacks)
+    expect(new Set(alone.map(({ transaction }) => transaction.provider))).toEqual(new Set(['alipay']))
+    expect(() => planOf({ ...options, providers: {} })).toThrow('give one a share')
   })
 
   test('delivers each callback as often as asked, most of it at one instant, whatever the options', () => {
     const numbers = { deliveriesPerOrder: fc.integer({ min: 1, max: 40 }), seed: fc.integer({ min: 1, max: 1e9 }) }
     fc.assert(
       fc.property(fc.record(numbers), (drawn) => {
-        for (const { callbacks, story } of planOf({ ...options, orders: 40, ...drawn }))
+        for (const { callbacks } of planOf({ ...options, orders: 40, ...drawn }))
           for (const { bursts } of callbacks) {
             expect(bursts.reduce((sum, { copies }) => sum + copies, 0)).toBe(drawn.deliveriesPerOrder)
-            const genuine = bursts.filter(({ defect }) => defect !== 'probe')
-            const copies = genuine.map((burst) => burst.copies)
-            if (story !== 'probed') expect(Math.max(...copies) * 5).toBeGreaterThanOrEqual(drawn.deliveriesPerOrder * 3)
+            const plain = bursts.filter(({ defect, isSlow }) => defect !== 'probe' && defect !== 'cut_off' && !isSlow)
+            const copies = plain.map((burst) => burst.copies)
+            if (plain.length === bursts.length)
+              expect(Math.max(...copies) * 5).toBeGreaterThanOrEqual(drawn.deliveriesPerOrder * 3)
             for (const { atMs } of bursts) expect(atMs).toBeGreaterThanOrEqual(bursts[0]?.atMs ?? 0)
           }
       }),
@@ -40,44 +62,95 @@ describe('a plan', () => {
     )
   })
 
-  test('tells each story as it is called', () => {
-    for (const order of planOf(options)) {
-      const { story, callbacks, createAtMs, amountMinor } = order
-      const bursts = callbacks.flatMap((callback) => callback.bursts)
-      const startMs = bursts[0]?.atMs ?? 0
-      expect(callbacks).toHaveLength(story === 'second_payment' ? 2 : 1)
-      expect(new Set(callbacks.map(({ transactionId }) => transactionId)).size).toBe(callbacks.length)
-      if (story === 'unknown') expect(createAtMs).toBeNull()
-      else if (story === 'created_late') expect(createAtMs).toBeGreaterThanOrEqual(startMs)
-      else expect(createAtMs).toBe(0)
-      for (const callback of callbacks) {
-        expect(callback.amountMinor === amountMinor).toBe(story !== 'wrong_amount')
-        if (story === 'stale') expect(callback.provider).toBe('wechatpay')
-      }
-      const defects = new Set(bursts.map(({ defect }) => defect))
-      const wanted = { forged: ['wrong_signature'], stale: ['stale_timestamp'], probed: ['probe', 'none'] } as const
-      expect([...defects]).toEqual(story in wanted ? wanted[story as keyof typeof wanted] : ['none'])
-      if (order.reportAfterMs !== null) expect(['paid', 'probed', 'second_payment']).toContain(story)
-    }
+  test.for<[Story, (order: PlannedOrder) => unknown]>([
+    ['paid', (order) => eventsOf(order).join() === 'payment' && order.createAtMs === 0],
+    ['created_late', ({ createAtMs, callbacks }) => (createAtMs ?? 0) >= (callbacks[0]?.bursts[0]?.atMs ?? NaN)],
+    ['unknown', ({ createAtMs }) => createAtMs === null],
+    ['wrong_amount', ({ amountMinor, callbacks }) => callbacks[0]?.transaction.amountMinor === amountMinor + 1],
+    ['second_payment', ({ callbacks }) => new Set(callbacks.map((one) => one.transaction.transactionId)).size === 2],
+    ['forged', (order) => everyDefect(order, 'wrong_signature')],
+    ['stale', (order) => everyDefect(order, 'stale_timestamp')],
+    ['stranger', (order) => everyDefect(order, 'stranger')],
+    ['retired_key', (order) => everyDefect(order, 'retired_key')],
+    ['probed', ({ callbacks }) => callbacks[0]?.bursts[0]?.defect === 'probe'],
+    ['refunded_partly', (order) => refunded(order) > 0 && refunded(order) < order.amountMinor],
+    ['refunded_fully', (order) => refunded(order) === order.amountMinor],
+    [
+      'refund_first',
+      ({ callbacks: [payment, refund] }) => (refund?.bursts[0]?.atMs ?? NaN) < (payment?.bursts[0]?.atMs ?? NaN),
+    ],
+    [
+      'refund_failed',
+      (order) => refunded(order) === 0 && /^payment,refund_(abnormal|closed)$/.test(eventsOf(order).join()),
+    ],
+    [
+      'closed',
+      (order) => (order.closeAtMs === null ? eventsOf(order).join() === 'closed' : order.callbacks.length === 0),
+    ],
+    [
+      'late_success',
+      ({ closeAtMs, callbacks }) => closeAtMs !== null && callbacks.every(({ afterClose }) => afterClose),
+    ],
+    ['payment_failed', (order) => eventsOf(order).join() === 'payment_failed,payment'],
+    ['disputed', (order) => eventsOf(order).join() === 'payment,dispute'],
+    ['waiting', (order) => eventsOf(order).join() === 'waiting,payment'],
+    ['finished', (order) => eventsOf(order).join() === 'finished,payment'],
+  ])('tells %s as it is called', ([story, isSo]) => {
+    const orders = told(story)
+    expect(new Set(orders.map((order) => order.story))).toEqual(new Set([story]))
+    for (const order of orders) expect(isSo(order), JSON.stringify(order)).toBe(true)
   })
 
-  test('names every order and transaction once, in the letters that the providers take', () => {
+  test('pays two to four orders of one merchant in a combined payment, of which one tells', () => {
+    const orders = told('combined')
+    const paid = orders.flatMap(({ callbacks, merchant }) =>
+      callbacks.flatMap(({ transaction }) =>
+        [transaction, ...transaction.others].map(({ outTradeNo, amountMinor }) => ({
+          merchant,
+          outTradeNo,
+          amountMinor,
+        })),
+      ),
+    )
+    const byNumber = (a: { outTradeNo: string }, b: { outTradeNo: string }) => (a.outTradeNo < b.outTradeNo ? -1 : 1)
+    expect(paid.sort(byNumber)).toEqual(
+      orders.map(({ merchant, outTradeNo, amountMinor }) => ({ merchant, outTradeNo, amountMinor })),
+    )
+    for (const { callbacks } of orders)
+      for (const { transaction } of callbacks) expect(transaction.others.length).toBeLessThan(4)
+  })
+
+  test('names every order, transaction, refund and message once, in the letters that the providers take', () => {
     const orders = planOf(options)
-    expect(new Set(orders.map(({ outTradeNo }) => outTradeNo)).size).toBe(orders.length)
-    for (const { outTradeNo, callbacks } of orders) {
-      expect(outTradeNo).toMatch(/^[A-Za-z0-9_|*-]{6,32}$/)
-      for (const { transactionId } of callbacks) expect(transactionId.length).toBeLessThanOrEqual(32)
-    }
-    expect(new Set(orders.flatMap(({ callbacks }) => callbacks.map(({ transactionId }) => transactionId))).size).toBe(
-      orders.flatMap(({ callbacks }) => callbacks).length,
+    const callbacks = orders.flatMap((order) => order.callbacks)
+    const once = (names: readonly string[]) => expect(new Set(names).size).toBe(names.length)
+    once(orders.map(({ outTradeNo }) => outTradeNo))
+    once(callbacks.map(({ messageId }) => messageId))
+    const transactions = [...new Set(callbacks.map(({ transaction }) => transaction))]
+    for (const { outTradeNo } of orders) expect(outTradeNo).toMatch(/^[A-Za-z0-9_|*-]{6,32}$/)
+    for (const { transactionId } of transactions) expect(transactionId.length).toBeLessThanOrEqual(32)
+    once(
+      transactions.filter(({ state }) => state === 'paid').flatMap(({ refunds }) => refunds.map((one) => one.refundId)),
     )
   })
 })
 
-test('the providers give up when their documents say', () => {
-  const sum = (seconds: readonly number[]) => seconds.reduce((total, one) => total + one, 0)
-  expect(RETRY_AFTER_SEC.wechatpay).toHaveLength(15)
-  expect(sum(RETRY_AFTER_SEC.wechatpay)).toBe(24 * 3_600 + 4 * 60)
-  expect(RETRY_AFTER_SEC.alipay).toHaveLength(7)
-  expect(sum(RETRY_AFTER_SEC.alipay)).toBe(24 * 3_600 + 22 * 60)
+const everyDefect = ({ callbacks }: PlannedOrder, defect: string) =>
+  callbacks.every(({ bursts }) => bursts.every((burst) => burst.defect === defect))
+const refunded = ({ callbacks }: PlannedOrder) => {
+  const refunds = callbacks[0]?.transaction.refunds ?? []
+  return refunds.reduce((sum, { state, amountMinor }) => (state === 'succeeded' ? sum + amountMinor : sum), 0)
+}
+
+test('the senders give up when their documents say', () => {
+  const hours = (seconds: readonly number[]) => seconds.reduce((total, one) => total + one, 0) / 3_600
+  const { wechatpay, alipay, stripe, worker } = RETRY_AFTER_SEC
+  expect([wechatpay.length, hours(wechatpay)]).toEqual([15, 24 + 4 / 60])
+  expect(RETRY_AFTER_SEC['wechatpay-v2']).toEqual(wechatpay)
+  expect([alipay.length, hours(alipay)]).toEqual([7, 24 + 22 / 60])
+  expect(hours(stripe)).toBeLessThan(72)
+  expect(hours(stripe)).toBeGreaterThan(48)
+  for (const [index, seconds] of stripe.entries()) expect(seconds).toBe(60 * 2 ** index)
+  expect(worker).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400])
+  expect(RETRY_AFTER_SEC['standard-webhooks']).toEqual(worker)
 })

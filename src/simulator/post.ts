@@ -1,0 +1,72 @@
+import { request, type Agent, type ClientRequest } from 'node:http'
+import type { Clock } from '../runtime/clock.ts'
+import type { Heard } from './log.ts'
+import type { Delivery } from './send.ts'
+import { isSuccess, type SignedRequest } from './sign-callback.ts'
+
+/** `slow`: byte by byte. `cut_off`: half of the body, and then the sender is gone. */
+export type Manner = 'plain' | 'slow' | 'cut_off'
+
+/** No answer is longer; what is, is not read. */
+const ANSWER_BYTES_MAX = 4_096
+
+interface Way {
+  readonly url: string
+  readonly agent: Agent
+  readonly manner: Manner
+  readonly answerMsMax: number
+  readonly byteMs: number
+  readonly clock: Clock
+}
+
+/** Posts a request and waits for its answer. Never throws: what goes wrong on the way is `no_answer`. */
+export function post(provider: string, { path, headers, rawBody }: SignedRequest, way: Way): Promise<Delivery> {
+  const { url, agent, manner, answerMsMax, clock } = way
+  const atMs = clock.now().getTime()
+  const startedMs = clock.elapsedMs()
+  return new Promise((resolve) => {
+    const sent = request(new URL(path, url), {
+      // What ends in the middle leaves a socket that nobody else can use.
+      agent: manner === 'plain' ? agent : false,
+      method: 'POST',
+      headers: { ...headers, 'content-length': rawBody.length },
+      signal: AbortSignal.timeout(answerMsMax),
+    })
+    const end = (status: number | null, heard: Heard) =>
+      resolve({ gateway: url, atMs, latencyMs: clock.elapsedMs() - startedMs, status, heard })
+    sent.on('error', () => end(null, 'no_answer'))
+    sent.on('response', (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (text: string) => {
+        body += text
+        if (body.length > ANSWER_BYTES_MAX) response.destroy()
+      })
+      response.on('error', () => end(null, 'no_answer'))
+      response.on('close', () => end(null, 'no_answer'))
+      response.on('end', () => {
+        const status = response.statusCode ?? 0
+        const success = isSuccess(provider, status, response.headers['content-type'] ?? '', body)
+        end(status, success ? 'success' : status >= 200 && status < 300 ? 'wrong_form' : 'failure')
+      })
+    })
+    if (manner === 'plain') sent.end(rawBody)
+    else if (manner === 'slow') trickle(sent, rawBody, way)
+    else sent.write(rawBody.subarray(0, rawBody.length / 2), () => sent.destroy())
+  })
+}
+
+/** As many bytes at each tick as are due, since a timer cannot tick for each. */
+function trickle(sent: ClientRequest, rawBody: Buffer, { byteMs, clock }: Way) {
+  const startedMs = clock.elapsedMs()
+  let written = 0
+  const tick = setInterval(() => {
+    const due = byteMs === 0 ? rawBody.length : 1 + Math.floor((clock.elapsedMs() - startedMs) / byteMs)
+    const bytes = rawBody.subarray(written, due)
+    written += bytes.length
+    if (written < rawBody.length) sent.write(bytes)
+    else sent.end(bytes)
+    if (written >= rawBody.length) clearInterval(tick)
+  }, byteMs)
+  sent.on('close', () => clearInterval(tick))
+}
