@@ -7,8 +7,6 @@ import { parseFlatXml, type XmlFields } from './parse-flat-xml.ts'
 import { textOf } from './read-text.ts'
 import { strangerField } from './recipient.ts'
 
-const BLOCK_BYTES = 16
-
 /**
  * A refund notification. Nothing signs it, and AES in ECB mode hides without proving anything: blocks of one message can
  * be put into another. So it is no fact, only a reason to ask WeChat Pay about the refund that it names.
@@ -43,11 +41,9 @@ function hintOf(refund: XmlFields): Verdict {
 
 /** AES-256-ECB with PKCS #7. Undefined for what is no whole number of blocks, or has another padding. */
 export function decrypt(sealed: Buffer, key: KeyObject): Buffer | undefined {
-  if (sealed.length === 0 || sealed.length % BLOCK_BYTES !== 0) return undefined
   const decipher = createDecipheriv('aes-256-ecb', key, null)
-  const clear = decipher.update(sealed)
   try {
-    return Buffer.concat([clear, decipher.final()])
+    return Buffer.concat([decipher.update(sealed), decipher.final()])
   } catch {
     return undefined
   }
