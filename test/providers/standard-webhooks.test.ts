@@ -373,10 +373,11 @@ describe('a mapping', () => {
       rejection: { kind: 'malformed', field: '/data/out_trade_no' },
     }))
 
-  test('a body that is not UTF-8 is refused, well signed', () =>
-    expect(verdictOf(Buffer.from(JSON.stringify(payment).replace('"T1"', '"T\xff"'), 'latin1'))).toMatchObject({
-      rejection: { kind: 'malformed', field: 'body' },
-    }))
+  test('a body that is not UTF-8 is refused, well signed', () => {
+    const [before = '', after = ''] = JSON.stringify(payment).split('"T1"')
+    const body = Buffer.concat([Buffer.from(`${before}"T`), Buffer.from([0xff]), Buffer.from(`"${after}`)])
+    expect(verdictOf(body)).toMatchObject({ rejection: { kind: 'malformed', field: 'body' } })
+  })
 
   test('its prefix is before every reference', () => {
     const by = createStandardWebhooks({
