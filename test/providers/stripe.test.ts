@@ -1,8 +1,11 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Fact } from '../../src/orders/model.ts'
 import { isFields } from '../../src/providers/fields.ts'
 import { parsePointer } from '../../src/providers/json-pointer.ts'
 import type { VerifiedMessage } from '../../src/providers/provider.ts'
+import { KNOWN } from '../../src/providers/stripe/event-types.ts'
 import { passesSharedSuite } from './shared-suite.ts'
 import {
   bound,
@@ -290,6 +293,11 @@ describe('Stripe-Signature', () => {
     expect(until(NOW.getTime() - 1).verify(signed(event), NOW)).toMatchObject({ rejection: { kind: 'bad_signature' } })
     expect(until(NOW.getTime() - 1).verify(signed(event, [newer]), NOW).kind).toBe('verified')
   })
+})
+
+test('every event that is read stands in the documentation', () => {
+  const docs = readFileSync(join(import.meta.dirname, '../../docs/providers.md'), 'utf8')
+  for (const type of KNOWN.keys()) expect(docs).toContain(`\`${type}\``)
 })
 
 describe('whose event it is', () => {

@@ -36,7 +36,7 @@ export function standardWebhooksConfig(files: ConfigFiles): z.ZodType<StandardWe
         .string()
         .refine(
           (name) => !/^[^/]*\.json$/.test(name),
-          'would be read as a merchant: put it into a folder, as mappings/….json',
+          'would be read as a merchant: put it into a folder (mappings/….json) or give it another ending',
         )
         .transform((name): unknown => name)
         .pipe(mapping),
