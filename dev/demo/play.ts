@@ -106,7 +106,7 @@ export async function play(options: PlayOptions): Promise<Played> {
       orders: planOf({
         ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
         ...{ deliveriesPerOrder: options.deliveries, spreadMs: Math.max(10_000, total * 2), againMs: 5_000 },
-        ...{ reportShare: 0.2, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
+        ...{ reportShare: 0.2, returnShare: 0, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
       }),
       keys,
       gateways: [gateway1.url, gateway2.url],

@@ -17,7 +17,10 @@ export interface PlanOptions {
   readonly stories?: Partial<StoryShares>
   /** What is not named takes no part. */
   readonly providers?: Partial<ProviderShares>
+  /** Of the orders that are paid and stay so. */
   readonly reportShare?: number
+  /** Of the reports, those of a parcel that also comes back. */
+  readonly returnShare?: number
   /** Of the callbacks that have a delivery to spare for it. */
   readonly slowShare?: number
   readonly cutOffShare?: number
