@@ -93,19 +93,23 @@ test('a file that cannot be judged: exit 2', async () => {
 
 test('no secret is printed, not even one that is in the request', async () => {
   const pasted = secrets.join(' ')
+  const changes = (rawBody: Buffer) => [
+    { body: `${pasted} ${rawBody.toString()}` },
+    { body: `${rawBody.toString()}&key=${pasted}` },
+    // The middle is left out from character 1,500 on: in the middle of one.
+    { body: 'x'.repeat(1_440) + pasted + 'x'.repeat(2_000) },
+    { more: { 'wechatpay-serial': secrets[0] ?? '', 'webhook-id': secrets[1] ?? '' } },
+  ]
   for (const callback of [shop.wechatpay('T8'), shop.alipay('T9'), shop.worker('T10')])
-    for (const change of [
-      {},
-      { body: `${pasted} ${callback.rawBody.toString()}` },
-      { body: `${callback.rawBody.toString()}&key=${pasted}` },
-      { body: 'x'.repeat(1_490) + pasted + 'x'.repeat(2_000) },
-      { more: { 'wechatpay-serial': secrets[0] ?? '', 'webhook-id': secrets[1] ?? '' } },
-    ])
-      for (const output of ['json', 'table']) {
-        const file = saved(callback, change)
-        const { stdout, stderr } = await paidonce(['callback', 'explain', file, '--output', output], env())
-        for (const secret of secrets.flatMap((text) => [text, text.replace('whsec_', '')]))
-          for (const part of [secret, secret.slice(0, 20), secret.slice(-20)])
-            expect(`${stdout}${stderr}`).not.toContain(part)
-      }
+    for (const [turn, change] of changes(callback.rawBody).entries()) {
+      const output = turn % 2 === 0 ? 'table' : 'json'
+      const { stdout, stderr } = await paidonce(
+        ['callback', 'explain', saved(callback, change), '--output', output],
+        env(),
+      )
+      expect(stdout).not.toBe('')
+      for (const secret of secrets.flatMap((text) => [text, text.replace('whsec_', '')]))
+        for (const part of [secret, secret.slice(0, 20), secret.slice(-20)])
+          expect(`${stdout}${stderr}`).not.toContain(part)
+    }
 }, 120_000)

@@ -467,6 +467,17 @@ describe('two faults', () => {
   })
 })
 
+test('keys sorted, of an envelope in an order that nobody has seen before', () => {
+  const value = json(wechatpay())
+  const unheard = { summary: value['summary'], resource: value['resource'], event_type: value['event_type'], ...value }
+  const request = wechatpay(shop, Buffer.from(JSON.stringify(unheard)))
+  const explanation = explainIt('wechatpay', withBody(request, JSON.stringify(sorted(unheard))))
+  expect(explanation.causes).toMatchObject([
+    { fault: 'json_reordered', how: 'by the alphabet now; it came without spaces' },
+  ])
+  expect(explanation.effort.tried).toBeGreaterThan(100)
+}, 60_000)
+
 describe('charsets of a form', () => {
   const gbk = (change: (value: string) => Buffer) => {
     const encoded = Object.fromEntries(
@@ -511,6 +522,12 @@ describe('bounds', () => {
   test('a forgery is not explained, after all that is known was tried', () => {
     const explanation = explainIt('worker', { request: genuine('worker', stranger) })
     expect([explanation.causes, isDecided(explanation), explanation.effort.complete]).toEqual([[], false, true])
+  })
+
+  test('keys by the alphabet are a hint where nothing is proven', () => {
+    const request = genuine('worker', stranger)
+    const { hints } = explainIt('worker', withBody(request, JSON.stringify(sorted({ ...json(request), more: 1 }))))
+    expect(hints).toEqual([expect.stringContaining('by the alphabet')])
   })
 
   test('time and tries end the search', () => {

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileReader } from '../../src/providers/seen-files.ts'
 import { loadMerchants, reloadMerchants } from '../../src/providers/merchants.ts'
@@ -200,6 +201,21 @@ test('on request it is loaded at once', async () => {
   expect(outcomes).toEqual(['loaded', 'refused', 'refused'])
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(2)
   expect(has('books')).toBe(true)
+})
+
+test('what changes while it is loaded is loaded again, and never half of it taken', async () => {
+  for (let i = 0; i < 30; i++) write(`m${i}.json`, shop('secret'))
+  start()
+  write('a.json', shop('secret'))
+  const done = watch.reload()
+  // The first files have been read by now, the last ones have not.
+  for (let turn = 0; turn < 5; turn++) await setImmediate()
+  write('a.json', shop('secret', 'secret'))
+  write('z.json', shop('secret'))
+  await done
+  expect([outcomes, has('z')]).toEqual([['loaded'], true])
+  await looks(2)
+  expect(outcomes).toEqual(['loaded'])
 })
 
 test('the interval looks by itself, until it is stopped', async () => {

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Seen } from './distortion.ts'
+import { isSorted, parsed } from './json-text.ts'
 
 const REPLACED = Buffer.from('\ufffd')
 /** Percent-encoded in a form. */
@@ -26,6 +27,8 @@ export function hintsOf({ request, form, signedHeaders }: Seen): string[] {
     hints.push(
       'The body holds several question marks in a row: text was written in a charset that lacks it, and is lost.',
     )
+  if (form === 'json' && isSorted(parsed(rawBody.toString())))
+    hints.push('The keys of the JSON stand by the alphabet: something may have parsed it and printed it again.')
   for (const header of signedHeaders)
     if (header.endsWith('signature') && (headers[header] ?? '').length > 0 && (headers[header] ?? '').length < 20)
       hints.push(`The header ${header} is too short to be a signature.`)

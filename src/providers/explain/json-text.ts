@@ -94,16 +94,17 @@ function ordered(value: unknown, rank: (key: string) => number, thenByName = fal
   return Object.fromEntries(entries.map(([key, item]) => [key, ordered(item, rank, thenByName)]))
 }
 
-const KEYS_MAX = 6
+/** Six keys with five in one of them, as WeChat Pay's envelope has, are 86,400. */
+const ORDERS_MAX = 100_000
 
 /** Every order of the keys of an object and of the objects in it; nothing if they are too many to be tried. */
 export function* everyOrder(value: unknown): Generator {
   if (!isObject(value)) return
   const entries = Object.entries(value)
-  if (entries.length > KEYS_MAX) return
   const inner = entries.filter(([, item]) => isObject(item))
-  if (inner.length > 1 || inner.some(([, item]) => Object.keys(item as object).length > KEYS_MAX)) return
   const [within] = inner
+  const orders = factorial(entries.length) * factorial(Object.keys((within?.[1] ?? {})).length)
+  if (inner.length > 1 || orders > ORDERS_MAX) return
   const choices = within === undefined ? [undefined] : [...permutations(Object.entries(within[1] as object))]
   for (const choice of choices)
     for (const order of permutations(entries))
@@ -111,6 +112,8 @@ export function* everyOrder(value: unknown): Generator {
         order.map(([key, item]) => [key, key === within?.[0] ? Object.fromEntries(choice ?? []) : item]),
       )
 }
+
+const factorial = (count: number): number => (count <= 1 ? 1 : count * factorial(count - 1))
 
 export function* permutations<T>(items: readonly T[]): Generator<T[]> {
   if (items.length <= 1) yield [...items]
@@ -120,6 +123,12 @@ export function* permutations<T>(items: readonly T[]): Generator<T[]> {
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether the keys of an object, if they are more than three, stand by the alphabet, as a printer that sorts puts them. */
+export const isSorted = (value: unknown): boolean =>
+  isObject(value) &&
+  Object.keys(value).length > 3 &&
+  Object.keys(value).every((key, at, keys) => at === 0 || (keys[at - 1] ?? '') < key)
 
 /** Undefined if the text is no JSON. */
 export function parsed(text: string): unknown {

@@ -61,14 +61,14 @@ export function search(seen: Omit<Seen, 'form'>, addressed: Bound, others: reado
   }
 
   /** The key that made its signature, unless the same bytes were tried before. */
-  const keyOf = (request: CallbackRequest, by: Bound): string | undefined => {
+  const keyOf = (request: CallbackRequest, by: Bound, keys = by.bound.inspect.keys): string | undefined => {
     const { inspect, signedHeaders } = by.bound
     const headers = signedHeaders.map((name) => request.headers[name] ?? '').join('\n')
     const name = `${by.provider}/${by.merchant}/${hash('sha1', request.rawBody)}/${headers}`
     if (known.has(name)) return undefined
     known.add(name)
     tried += 1
-    return inspect.keys.find(({ id }) => inspect.verifies(request, id))?.id
+    return keys.find(({ id }) => inspect.verifies(request, id))?.id
   }
 
   const withOne = function* (by: Bound, from: Restored, distortions: readonly Distortion[], most: number) {
@@ -107,8 +107,11 @@ export function search(seen: Omit<Seen, 'form'>, addressed: Bound, others: reado
         if (keyId !== undefined) return { by, keyId, request, steps: [step] }
       }
     const last = bounds.thorough ? [LAST_RESORT] : []
+    // So many that only the key counts that the request names, where it names one of ours.
+    const { keys, namedKey } = addressed.bound.inspect
+    const named = keys.filter(({ id }) => id === namedKey(seen.request))
     for (const { request, step } of withOne(addressed, asItIs, last, Infinity)) {
-      const keyId = keyOf(request, addressed)
+      const keyId = keyOf(request, addressed, named.length > 0 ? named : keys)
       if (keyId !== undefined) return { by: addressed, keyId, request, steps: [step] }
     }
     return undefined

@@ -23,9 +23,9 @@ export function* undoHeaderChanged({ request, signedHeaders }: Seen): Generator<
       if (value !== '' && value !== valueOf(name)) yield withHeaders(request, { [name]: value }, name)
 }
 
-/** Under another name: `x-…`, `http_…`, underscores for hyphens. */
+/** Under another name: `x-…`, `http_…`, underscores for hyphens, Svix's own for those of Standard Webhooks. */
 export function* undoHeaderRenamed({ request, signedHeaders }: Seen): Generator<Restored> {
-  const letters = (name: string) => name.replace(/[^a-z0-9]/g, '')
+  const letters = (name: string) => name.replace(/^svix-/, 'webhook-').replace(/[^a-z0-9]/g, '')
   const found = signedHeaders.flatMap((wanted) => {
     const other = Object.keys(request.headers).find(
       (name) => name !== wanted && letters(name).endsWith(letters(wanted)) && !signedHeaders.includes(name),

@@ -1,5 +1,5 @@
 import { withBody, type Restored, type Seen } from './distortion.ts'
-import { everyOrder, isObject, JSON_STYLES, knownOrders, parsed } from './json-text.ts'
+import { everyOrder, isObject, isSorted, JSON_STYLES, knownOrders, parsed } from './json-text.ts'
 
 /** Deeper or longer texts are nobody's callback, and would take their time. */
 const TEXT_CHARS_MAX = 65_536
@@ -37,11 +37,8 @@ export function* undoWrapped(seen: Seen): Generator<Restored> {
     yield withBody(seen, Buffer.from(text, 'base64'), 'in base64')
 }
 
-const orderOf = (now: Record<string, unknown>, how: string) => {
-  const keys = Object.keys(now)
-  const sorted = keys.every((key, at) => at === 0 || (keys[at - 1] ?? '') < key)
-  return `${sorted ? 'by the alphabet now' : 'in another order now'}; it came ${how}`
-}
+const orderOf = (now: Record<string, unknown>, how: string) =>
+  `${isSorted(now) ? 'by the alphabet now' : 'in another order now'}; it came ${how}`
 
 function valueOf({ request }: Seen): unknown {
   return request.rawBody.length > TEXT_CHARS_MAX ? undefined : parsed(request.rawBody.toString())
