@@ -95,7 +95,8 @@ function wechatpay(): Case[] {
 function wechatpayV2(): Case {
   const key = apiKey(randomBytes(16).toString('hex'))
   const provider = createWechatpayV2({
-    ...{ mchid: MCHID, appids: new Set([APPID]), subMchids: new Set(), apiKeys: [key] },
+    ...{ mchid: MCHID, appids: new Set([APPID]), subMchids: new Set(), subAppids: new Set() },
+    apiKeys: [key],
     signTypes: new Set(['HMAC-SHA256']),
   })
   const fields = {
