@@ -103,7 +103,7 @@ export function* everyOrder(value: unknown): Generator {
   const entries = Object.entries(value)
   const inner = entries.filter(([, item]) => isObject(item))
   const [within] = inner
-  const orders = factorial(entries.length) * factorial(Object.keys((within?.[1] ?? {})).length)
+  const orders = factorial(entries.length) * factorial(Object.keys(within?.[1] ?? {}).length)
   if (inner.length > 1 || orders > ORDERS_MAX) return
   const choices = within === undefined ? [undefined] : [...permutations(Object.entries(within[1] as object))]
   for (const choice of choices)
