@@ -17,6 +17,12 @@ export interface Rotation {
   readonly oldEndMs: number
 }
 
+/** The new key signs too after so many seconds, alone after twice as many; the old one ends after three times as many. */
+export function rotationFrom(now: Date, afterSec: number): Rotation {
+  const inSec = (sec: number) => (Math.floor(now.getTime() / 1_000) + sec) * 1_000
+  return { newFromMs: inSec(afterSec), oldUntilMs: inSec(2 * afterSec), oldEndMs: inSec(3 * afterSec) }
+}
+
 export const always = <T>(value: T): RingKey<T> => ({ value, fromMs: null, untilMs: null, endMs: null })
 
 /** One key; during a rotation the old and the new one. */

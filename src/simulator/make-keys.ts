@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BadConfiguration, readConfig } from '../runtime/config.ts'
+import { integer } from '../runtime/variables.ts'
 import { createKeys } from './create-keys.ts'
+import { rotationFrom } from './key-ring.ts'
 
 const SHAPE = {
   /** The gateway's side. */
@@ -11,17 +13,24 @@ const SHAPE = {
   /** The senders' side. */
   SENDERS_DIR: z.string().min(1),
   MERCHANT: z.string().min(1).default('shop'),
+  /** Two of each key: the new one signs too after so many seconds, alone after twice as many, the old one ends after
+   * three times as many. Nothing given: one of each, for good. */
+  KEYS_CHANGE_SEC: integer(1, 86_400).optional(),
 }
 
 /** Makes one merchant's keys, unless they are there: so that a new installation can be played with. */
 try {
-  const config = readConfig(SHAPE, process.env)
-  if (!existsSync(join(config.MERCHANTS_DIR, `${config.MERCHANT}.json`)))
-    await createKeys(
-      { merchantsDir: config.MERCHANTS_DIR, sendersDir: config.SENDERS_DIR },
-      [config.MERCHANT],
-      new Date(),
-    )
+  const {
+    MERCHANTS_DIR: merchantsDir,
+    SENDERS_DIR: sendersDir,
+    MERCHANT: merchant,
+    ...config
+  } = readConfig(SHAPE, process.env)
+  const now = new Date()
+  const changeSec = config.KEYS_CHANGE_SEC
+  const options = changeSec === undefined ? {} : { rotation: rotationFrom(now, changeSec) }
+  if (!existsSync(join(merchantsDir, `${merchant}.json`)))
+    await createKeys({ merchantsDir, sendersDir }, [merchant], now, options)
 } catch (error) {
   if (!(error instanceof BadConfiguration)) throw error
   process.stderr.write(`${error.message}\n`)

@@ -11,7 +11,7 @@ import type { Running } from '../../src/runtime/lifecycle.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { createKeys } from '../../src/simulator/create-keys.ts'
 import { expectedOf, type Expected } from '../../src/simulator/expected.ts'
-import type { SenderKeys } from '../../src/simulator/keys.ts'
+import { rotationFrom } from '../../src/simulator/key-ring.ts'
 import type { End } from '../../src/simulator/life.ts'
 import { readLog } from '../../src/simulator/log.ts'
 import { planOf } from '../../src/simulator/plan.ts'
@@ -44,7 +44,7 @@ const STORIES: Partial<StoryShares> = {
 }
 
 /** Keys change while it runs: the old ones have their end before the last callbacks are sent. */
-const ROTATION = { newFromMs: 5_000, oldUntilMs: 7_500, oldEndMs: 11_000 }
+const KEYS_CHANGE_SEC = 4
 
 test('every order ends as what was sent and heard says, while all keys change', { timeout: 180_000 }, async () => {
   const { seed } = printedRandom('simulation')
@@ -122,7 +122,9 @@ async function withSystem(work: (system: System) => Promise<void>): Promise<void
       ...{ name: 'simulator', tokenHash: hash, merchant: null, role: 'admin', expiresAtMs: null },
     })
     const where = { merchantsDir: join(directory, 'merchants'), sendersDir: join(directory, 'senders') }
-    const keys = await rotatingKeys(where)
+    const now = new Date()
+    const rotation = rotationFrom(now, KEYS_CHANGE_SEC)
+    const keys = await createKeys(where, MERCHANTS, now, { partners: ['books'], rotation })
     const log = createLog('test', 'error')
     const env = installation.env({ MERCHANTS_DIR: where.merchantsDir })
     const [api, one, two, processor] = await Promise.all([
@@ -150,13 +152,4 @@ async function withSystem(work: (system: System) => Promise<void>): Promise<void
     await installation.drop()
     rmSync(directory, { recursive: true, force: true })
   }
-}
-
-function rotatingKeys(where: { merchantsDir: string; sendersDir: string }): Promise<SenderKeys[]> {
-  const now = new Date()
-  // Ends in whole seconds, as a certificate's does.
-  const inMs = (ms: number) => Math.floor((now.getTime() + ms) / 1_000) * 1_000
-  const { newFromMs, oldUntilMs, oldEndMs } = ROTATION
-  const rotation = { newFromMs: inMs(newFromMs), oldUntilMs: inMs(oldUntilMs), oldEndMs: inMs(oldEndMs) }
-  return createKeys(where, MERCHANTS, now, { partners: ['books'], rotation })
 }
