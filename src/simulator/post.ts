@@ -56,10 +56,11 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
   })
 }
 
-/** As many bytes at each tick as are due, since a timer cannot tick for each. */
+/** The head at once; then, at each tick, as many bytes as are due, since a timer cannot tick for each. */
 function trickle(sent: ClientRequest, rawBody: Buffer, { byteMs, clock }: Way) {
   const startedMs = clock.elapsedMs()
   let written = 0
+  sent.flushHeaders()
   const tick = setInterval(() => {
     const due = byteMs === 0 ? rawBody.length : 1 + Math.floor((clock.elapsedMs() - startedMs) / byteMs)
     const bytes = rawBody.subarray(written, due)

@@ -101,6 +101,19 @@ describe('a plan', () => {
     for (const order of orders) expect(isSo(order), JSON.stringify(order)).toBe(true)
   })
 
+  test('counts up what went back, refund by refund', () => {
+    const twice = told('refunded_fully').flatMap(({ callbacks }) => {
+      const refunds = callbacks[0]?.transaction.refunds ?? []
+      return refunds.length === 2 ? [refunds] : []
+    })
+    expect(twice.length).toBeGreaterThan(50)
+    for (const [first, second] of twice) {
+      expect(first?.totalMinor).toBe(first?.amountMinor)
+      expect(second?.totalMinor).toBe((first?.amountMinor ?? 0) + (second?.amountMinor ?? 0))
+      expect(second?.atMs).toBeGreaterThan(first?.atMs ?? 0)
+    }
+  })
+
   test('pays two to four orders of one merchant in a combined payment, of which one tells', () => {
     const orders = told('combined')
     const paid = orders.flatMap(({ callbacks, merchant }) =>
