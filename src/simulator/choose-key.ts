@@ -1,5 +1,5 @@
 import { endingIn, signingAt, type KeyRing } from './key-ring.ts'
-import type { Delivered } from './sign-callback.ts'
+import type { Delivered } from './delivered.ts'
 
 /** The keys that a delivery is to be signed with: all that sign at that moment, or those past their end. */
 export function keysFor<T>(ring: KeyRing<T>, { defect, at }: Delivered): readonly [T, ...T[]] {

@@ -1,4 +1,7 @@
-import { FACT_KINDS, type Fact, type FactKind, type Status } from '../orders/model.ts'
+import { FACT_KINDS } from '../orders/model.ts'
+import { tellOther } from './life-other.ts'
+import { refund } from './life-refund.ts'
+import { causeOf, close, emit, raise, refundsOf, type End, type Life, type LifeFact } from './life-state.ts'
 import { refundedOf } from './refunded-of.ts'
 
 /** What happens to an order, as somebody outside can see it. */
@@ -7,31 +10,6 @@ export type Step =
   | { readonly kind: 'close' }
   /** One message; its facts count in their order. */
   | { readonly kind: 'message'; readonly facts: readonly LifeFact[] }
-export type LifeFact = Omit<Fact, 'detail'>
-
-/** What an order has come to. */
-export interface End {
-  /** `none`: nobody has ever heard of it. */
-  readonly status: Status | 'none'
-  /** Of the payment that the order is paid by; null: it was never rightly paid. */
-  readonly paymentRef: string | null
-  readonly refundedMinor: number
-  /** Kinds, sorted; one per anomaly that nobody has settled. */
-  readonly openAnomalies: readonly string[]
-  /** How often workers hear of each kind of event; one that goes to three topics counts three times. */
-  readonly events: Readonly<Record<string, number>>
-}
-
-interface Life {
-  status: End['status']
-  amountMinor: number
-  currency: string
-  paymentRef: string | null
-  readonly facts: Map<string, { readonly fact: LifeFact; held: boolean; applied: boolean }>
-  /** By kind and cause; true: open. */
-  readonly anomalies: Map<string, boolean>
-  readonly events: Record<string, number>
-}
 
 /**
  * Tells an order's life from docs/order-states.md once more, in its own words: nothing of it is shared with the
@@ -55,8 +33,6 @@ export function endOf(steps: readonly Step[]): End {
   }
 }
 
-const causeOf = ({ eventType, providerRef }: LifeFact) => `${eventType}/${providerRef}`
-
 function create(life: Life, amountMinor: number, currency: string) {
   if (life.status !== 'none' && life.status !== 'awaited') return
   Object.assign(life, { status: 'pending', amountMinor, currency })
@@ -64,12 +40,6 @@ function create(life: Life, amountMinor: number, currency: string) {
     life,
     [...life.facts.values()].map(({ fact }) => fact),
   )
-}
-
-function close(life: Life) {
-  if (life.status !== 'pending') return
-  life.status = 'closed'
-  emit(life, 'unreserve')
 }
 
 function hear(life: Life, fact: LifeFact) {
@@ -128,84 +98,4 @@ function pay(life: Life, fact: LifeFact) {
     life.status = isGone ? 'refunded' : 'paid'
     if (!isGone) emit(life, 'ship', 'deduct', 'grant')
   }
-}
-
-function refund(life: Life, fact: LifeFact, payment: LifeFact) {
-  if (fact.currency !== payment.currency) {
-    raise(life, 'amount_mismatch', causeOf(fact))
-    return
-  }
-  const settled = refundsOf(life, payment.providerRef, false)
-  const [before, after] = [refundedOf(settled), refundedOf([...settled, fact])]
-  const isOver = after > payment.amountMinor
-  if (payment.providerRef !== life.paymentRef) {
-    refundOther(life, fact, payment, before, after)
-    return
-  }
-  if (life.status === 'refunded') {
-    if (after > before && isOver) raise(life, 'over_refund', causeOf(payment))
-    return
-  }
-  if (after < payment.amountMinor) {
-    if (after > before) emit(life, 'refund', 'refund', 'refund')
-    return
-  }
-  if (life.status === 'shipped') emit(life, 'return', 'revoke')
-  else emit(life, 'cancel', 'restore', 'revoke')
-  life.status = 'refunded'
-  if (isOver) raise(life, 'over_refund', causeOf(payment))
-}
-
-/** Of a payment that never counted: its anomaly ends with the last of the money. */
-function refundOther(life: Life, fact: LifeFact, payment: LifeFact, before: number, after: number) {
-  if (after === before) return
-  const anomaly = ['double_payment', 'paid_after_close', 'paid_after_refund', 'amount_mismatch']
-    .map((kind) => `${kind}:${causeOf(payment)}`)
-    .find((name) => life.anomalies.has(name))
-  const wasOpen = anomaly !== undefined && life.anomalies.get(anomaly) === true
-  if (wasOpen && after >= payment.amountMinor) life.anomalies.set(anomaly, false)
-  if (after > payment.amountMinor) raise(life, 'over_refund', causeOf(payment))
-  else if (!wasOpen) raise(life, 'refund_of_unaccepted_payment', causeOf(fact))
-}
-
-/** @returns whether it changed the order, or its stock */
-function tellOther(life: Life, fact: LifeFact): boolean {
-  const { status } = life
-  const anomalyOf: Partial<Record<FactKind, Partial<Record<End['status'], string>>>> = {
-    provider_closed: { paid: 'closed_after_payment' },
-    shipment_completed: { pending: 'shipped_unpaid', closed: 'shipped_closed', refunded: 'shipped_refunded' },
-    fulfillment_failed: { paid: 'fulfillment_failed', shipped: 'fulfillment_failed' },
-  }
-  const anomaly =
-    fact.eventType === 'refund_failed' || fact.eventType === 'disputed'
-      ? fact.eventType
-      : anomalyOf[fact.eventType]?.[status]
-  if (anomaly !== undefined) raise(life, anomaly, causeOf(fact))
-  if (fact.eventType === 'provider_closed' && status === 'pending') close(life)
-  if (fact.eventType === 'shipment_completed' && status === 'paid') {
-    life.status = 'shipped'
-    return true
-  }
-  if (fact.eventType !== 'goods_returned' || (status !== 'shipped' && status !== 'refunded')) return false
-  const times = (kind: FactKind) =>
-    [...life.facts.values()].filter(({ fact: { eventType }, applied }) => applied && eventType === kind).length
-  const isNew = times('goods_returned') < times('shipment_completed')
-  if (isNew) emit(life, 'restore')
-  return isNew
-}
-
-const refundsOf = (life: Life, paymentRef: string, held: boolean): LifeFact[] =>
-  [...life.facts.values()]
-    .filter((entry) => entry.held === held && entry.fact.eventType === 'refund_succeeded')
-    .map(({ fact }) => fact)
-    .filter((fact) => fact.paymentRef === paymentRef)
-
-/** Once raised it is never raised again, settled or not. */
-function raise(life: Life, kind: string, cause: string) {
-  const name = `${kind}:${cause}`
-  if (!life.anomalies.has(name)) life.anomalies.set(name, true)
-}
-
-const emit = (life: Life, ...kinds: readonly string[]) => {
-  for (const kind of kinds) life.events[kind] = (life.events[kind] ?? 0) + 1
 }

@@ -1,7 +1,8 @@
 import { reportFact, signReport } from './sign-report.ts'
 import { paymentRefOf } from './facts-of-callback.ts'
 import type { SenderKeys } from './keys.ts'
-import { again, deliver, type Stage } from './play-order.ts'
+import { again, deliver } from './deliver.ts'
+import type { Stage } from './stage.ts'
 import type { PlannedCallback, PlannedOrder, PlannedReport } from './planned.ts'
 
 /** The order's payment, and whether its callback was accepted. */

@@ -1,4 +1,5 @@
-import { endOf, type End, type Step } from './life.ts'
+import type { End } from './life-state.ts'
+import { endOf, type Step } from './life.ts'
 
 /** A step that began to happen at `fromMs` and had happened at `untilMs`; null: perhaps it never did. */
 export interface Timed {

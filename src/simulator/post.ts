@@ -2,7 +2,8 @@ import { request, type Agent, type ClientRequest } from 'node:http'
 import type { Clock } from '../runtime/clock.ts'
 import type { Heard } from './log.ts'
 import type { Delivery } from './send.ts'
-import { isSuccess, type SignedRequest } from './sign-callback.ts'
+import type { SignedRequest } from './delivered.ts'
+import { isSuccess } from './is-success.ts'
 
 /** `slow`: byte by byte. `cut_off`: half of the body, and then the sender is gone. */
 export type Manner = 'plain' | 'slow' | 'cut_off'

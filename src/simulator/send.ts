@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Heard } from './log.ts'
 import { post, type Manner } from './post.ts'
 import { semaphore } from './semaphore.ts'
-import type { SignedRequest } from './sign-callback.ts'
+import type { SignedRequest } from './delivered.ts'
 
 /** A provider waits five seconds for its answer (WeChat Pay says so; Alipay does not say). */
 export const ANSWER_MS_MAX = 5_000

@@ -3,7 +3,7 @@ import { signNotice } from '../providers/alipay/sign.ts'
 import { keyFor } from './choose-key.ts'
 import type { SenderKeys } from './keys.ts'
 import type { PlannedCallback, PlannedTransaction } from './planned.ts'
-import { strangerTo, type Delivered } from './sign-callback.ts'
+import { strangerTo, type Delivered } from './delivered.ts'
 
 /** An Alipay notice; its text is the same at each delivery, as no time of delivery is in it. */
 export function signAlipay(delivered: Delivered, keys: SenderKeys) {

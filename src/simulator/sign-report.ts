@@ -5,7 +5,7 @@ import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'
 import type { StatedFact } from './log.ts'
 import type { PlannedReport } from './planned.ts'
-import { callbackPath, type SignedRequest } from './sign-callback.ts'
+import { callbackPath, type SignedRequest } from './delivered.ts'
 
 /** What a worker has done with a paid order. */
 export interface Reported {

@@ -2,7 +2,7 @@ import { signWebhook } from '../providers/standard-webhooks/sign.ts'
 import { keysFor } from './choose-key.ts'
 import type { SenderKeys } from './keys.ts'
 import type { CallbackEvent, PlannedCallback } from './planned.ts'
-import { signedAt, type Delivered } from './sign-callback.ts'
+import { signedAt, type Delivered } from './delivered.ts'
 
 /** What this sender calls things; the merchant's mapping (`webhook-mapping.ts`) turns them into ours. */
 const WEBHOOK_TYPES: Partial<Record<CallbackEvent, string>> = {

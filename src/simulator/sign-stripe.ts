@@ -3,7 +3,7 @@ import { signEvent, stripeEvent } from '../providers/stripe/sign.ts'
 import { keysFor } from './choose-key.ts'
 import type { SenderKeys } from './keys.ts'
 import type { PlannedCallback } from './planned.ts'
-import { signedAt, type Delivered } from './sign-callback.ts'
+import { signedAt, type Delivered } from './delivered.ts'
 import { chargeObject, disputeObject, paymentIntentObject, refundObject } from './stripe-objects.ts'
 
 /** A Stripe event, signed with every secret that signs at that moment. */

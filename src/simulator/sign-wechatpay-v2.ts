@@ -3,7 +3,7 @@ import { compactTime, sealRefund, signPayment, spacedTime } from '../providers/w
 import { keyFor } from './choose-key.ts'
 import type { SenderKeys } from './keys.ts'
 import type { PlannedTransaction } from './planned.ts'
-import { strangerTo, type Delivered } from './sign-callback.ts'
+import { strangerTo, type Delivered } from './delivered.ts'
 
 /** A WeChat Pay v2 notification: a signed payment, or a refund that nothing signs. */
 export function signWechatpayV2(delivered: Delivered, keys: SenderKeys) {

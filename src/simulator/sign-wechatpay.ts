@@ -9,7 +9,7 @@ import { sealEnvelope, signProbe, signRequest, type Envelope } from '../provider
 import { keyFor } from './choose-key.ts'
 import type { SenderKeys } from './keys.ts'
 import type { PlannedRefund, PlannedTransaction } from './planned.ts'
-import { signedAt, strangerTo, type Delivered } from './sign-callback.ts'
+import { signedAt, strangerTo, type Delivered } from './delivered.ts'
 
 /** A WeChat Pay v3 notification, signed by one of the platform keys. */
 export function signWechatpay(delivered: Delivered, keys: SenderKeys) {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { refundedOf } from '../../src/simulator/refunded-of.ts'
-import type { End } from '../../src/simulator/life.ts'
+import type { End } from '../../src/simulator/life-state.ts'
 import type { AmountKind } from '../../src/orders/model.ts'
 import type { SeenEvent } from './check-exactly-once.ts'
 
