@@ -42,21 +42,22 @@ export function truthOf(orders: readonly PlannedOrder[], dateOf: (atMs: number) 
         all.set(place, known.set(ref, { ...one, merchant }))
       }
   const hasHappened = ({ atMs }: { readonly atMs: number }) => dateOf(atMs) <= clock.now()
-  const at = (provider: PaymentProvider, merchant: string) => [
-    ...(all.get(placeOf(provider, merchant))?.values() ?? []),
-  ]
-  const known = (provider: PaymentProvider, merchant: string) =>
-    at(provider, merchant)
-      .filter(hasHappened)
-      .map((one) => ({ ...one, refunds: one.refunds.filter(hasHappened) }))
+  const at = (provider: PaymentProvider, merchant: string) => all.get(placeOf(provider, merchant))?.values() ?? []
+  const upToNow = (one: KnownTransaction) => ({ ...one, refunds: one.refunds.filter(hasHappened) })
   return {
     dateOf,
-    find: (provider, merchant, is) => known(provider, merchant).find(is),
-    findUnpaid: (provider, merchant, is) => at(provider, merchant).find((one) => !hasHappened(one) && is(one)),
+    find: (provider, merchant, is) => {
+      for (const one of at(provider, merchant)) if (is(one) && hasHappened(one)) return upToNow(one)
+      return undefined
+    },
+    findUnpaid: (provider, merchant, is) => {
+      for (const one of at(provider, merchant)) if (is(one) && !hasHappened(one)) return one
+      return undefined
+    },
     findRefund: (provider, merchant, is) => {
-      for (const transaction of known(provider, merchant)) {
-        const refund = transaction.refunds.find((one) => is(one, transaction))
-        if (refund !== undefined) return { transaction, refund }
+      for (const one of at(provider, merchant)) {
+        const refund = one.refunds.find((some) => is(some, one) && hasHappened(some))
+        if (refund !== undefined && hasHappened(one)) return { transaction: upToNow(one), refund }
       }
       return undefined
     },
