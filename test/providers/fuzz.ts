@@ -12,7 +12,7 @@ import {
 } from '../../src/providers/limits.ts'
 import type { CallbackRequest, Provider, VerifiedMessage } from '../../src/providers/provider.ts'
 import { printedRandom, randomOf, type Random } from '../helpers/seed.ts'
-import { mutate, mutateBody } from './mutate.ts'
+import { hostileBodies, mutate, mutateBody } from './mutate.ts'
 
 export interface FuzzSubject {
   /** `inspect` is tried on some of the requests, where it is given. */
@@ -67,17 +67,30 @@ export function fuzzProvider(name: string, subject: FuzzSubject) {
     },
   )
 
-  for (const { what, bodies, sign } of subject.signed ?? [])
+  for (const { what, bodies, sign } of subject.signed ?? []) {
+    const readOrRefused = (request: CallbackRequest) => {
+      const verdict = tried(() => provider.verify(request, now), request, what)
+      const wrong = verdict.kind === 'verified' ? verdict.messages.flatMap(unstorable) : []
+      if (wrong.length > 0) throw failure(`was accepted with ${wrong.join(', ')}`, request, what, verdict)
+    }
+
     test(`${name}: ${SIGNED} mutated, well signed ${what} are read or refused`, { timeout: TIMEOUT_MS }, () => {
       const random = printedRandom(`fuzz ${name}, signed ${what}`)
       const others = bodies.map((rawBody): CallbackRequest => ({ headers: {}, repeatedHeaders: [], rawBody }))
-      for (let run = 0; run < SIGNED; run++) {
-        const request = sign(mutateBody(random.pick(bodies), { random, others }))
-        const verdict = tried(() => provider.verify(request, now), request, what)
-        const wrong = verdict.kind === 'verified' ? verdict.messages.flatMap(unstorable) : []
-        if (wrong.length > 0) throw failure(`was accepted with ${wrong.join(', ')}`, request, what, verdict)
-      }
+      for (let run = 0; run < SIGNED; run++) readOrRefused(sign(mutateBody(random.pick(bodies), { random, others })))
     })
+
+    const hostile = bodies.flatMap(hostileBodies)
+    if (hostile.length > 0)
+      test(
+        `${name}: well signed ${what} with a hostile value in any place are read or refused`,
+        { timeout: TIMEOUT_MS },
+        () => {
+          const random = printedRandom(`fuzz ${name}, hostile ${what}`)
+          for (const body of random.shuffle(hostile).slice(0, SIGNED)) readOrRefused(sign(body))
+        },
+      )
+  }
 }
 
 /** Each request gets a generator of its own: how much one mutation draws does not change the next. */

@@ -57,6 +57,48 @@ export function mutateBody(body: Buffer, mutation: Mutation): Buffer {
   return changed.rawBody
 }
 
+/** Values that JSON can hold and no sender means: without a text form, with names of ours, of another kind, or deep. */
+const HOSTILE = [
+  '{"toString":1,"valueOf":1}',
+  '{"toJSON":1,"then":1,"length":-1}',
+  '{"__proto__":{"toString":1}}',
+  '{"constructor":{"prototype":{}},"hasOwnProperty":1}',
+  ...['[]', '[true]', '[[["T1"]]]', '{}', '{"0":"T1"}', 'null', 'true', '1e400', '-0', '"\\ud800"', '"\\u0000"'],
+  `${'['.repeat(2_000)}${']'.repeat(2_000)}`,
+]
+
+/** A JSON body, each of its values in turn replaced by each hostile one; none of a body that is no JSON. */
+export function hostileBodies(body: Buffer): Buffer[] {
+  let json: unknown
+  try {
+    json = JSON.parse(body.toString())
+  } catch {
+    return []
+  }
+  const found: Buffer[] = []
+  // The hole is a text that stands nowhere else, so that what replaces it may be no value of JavaScript's.
+  const hole = 'HOLE\u2603'
+  for (const path of pathsIn(json)) {
+    const [before = '', after = ''] = JSON.stringify(withValueAt(json, path, hole)).split(JSON.stringify(hole))
+    for (const value of HOSTILE) found.push(Buffer.from(before + value + after))
+  }
+  return found
+}
+
+type Path = readonly string[]
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+function pathsIn(value: unknown, path: Path = []): Path[] {
+  return [path, ...(isObject(value) ? Object.entries(value).flatMap(([key, of]) => pathsIn(of, [...path, key])) : [])]
+}
+
+function withValueAt(json: unknown, [key, ...rest]: Path, value: unknown): unknown {
+  if (key === undefined || !isObject(json)) return value
+  const put = (name: string, item: unknown) => (name === key ? withValueAt(item, rest, value) : item)
+  if (Array.isArray(json)) return json.map((item: unknown, index) => put(String(index), item))
+  return Object.fromEntries(Object.entries(json).map(([name, item]) => [name, put(name, item)]))
+}
+
 type Change = readonly [name: string, (request: CallbackRequest, mutation: Mutation) => CallbackRequest]
 
 const ofBody = (name: string, change: (body: Buffer, random: Random, other: Buffer) => Buffer): Change => [

@@ -248,6 +248,14 @@ describe('whose message it is', () => {
       expect(verdictOf({ ...payment, live })).toEqual(wrong('/live'))
   })
 
+  test('what is no text, number or boolean is nobody: an object without a text form, a list of the right name', () => {
+    const hostile = JSON.parse('{"toString":1,"valueOf":1}') as object
+    for (const merchant_id of [hostile, {}, [hostile]])
+      expect(verdictOf(withData(payment, { merchant_id }))).toEqual(wrong('/data/merchant_id'))
+    for (const live of [hostile, [true], [[true]]])
+      expect(verdictOf({ ...payment, live }), JSON.stringify(live)).toEqual(wrong('/live'))
+  })
+
   test('a message that proves nothing may leave it out, and not name somebody else', () => {
     expect(verdictOf({ type: 'ping' }).kind).toBe('verified')
     expect(verdictOf({ type: 'payment.pending' }).kind).toBe('verified')

@@ -1,5 +1,6 @@
 import type { FactKind } from '../../orders/model.ts'
 import type { Pointer } from '../json-pointer.ts'
+import { WrittenNumber } from './read-value.ts'
 
 /** How a sender's JSON becomes the normalized callback; read from the `mappingFile` of a merchant's section. */
 export interface Mapping {
@@ -44,6 +45,10 @@ export interface Money {
 export type EventTime =
   { readonly form: 'rfc3339' | 'unixSec' | 'unixMs'; readonly pointer: Pointer } | 'webhook-timestamp'
 
-/** One spelling per JSON value, so that the text "1" and the number 1 differ. */
-export const recipientKey = (value: unknown): string =>
-  typeof value === 'string' ? JSON.stringify(value) : String(value)
+/** What a name may be in a sender's JSON. An object is none, and may not even become a text (`{"toString":1}`). */
+export const isNameable = (value: unknown): value is string | number | boolean | WrittenNumber =>
+  ['string', 'number', 'boolean'].includes(typeof value) || value instanceof WrittenNumber
+
+/** One spelling per name, so that the text "1" and the number 1 differ. */
+export const recipientKey = (name: string | number | boolean | WrittenNumber): string =>
+  typeof name === 'string' ? JSON.stringify(name) : name.toString()

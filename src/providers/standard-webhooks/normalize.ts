@@ -6,7 +6,7 @@ import { malformed, refused, verified, type Refused } from '../refuse.ts'
 import { parseStrictJson } from '../strict-json.ts'
 import { applyRule } from './apply-rule.ts'
 import type { StandardWebhooksConfig } from './config.ts'
-import { recipientKey, type Mapping } from './mapping.ts'
+import { isNameable, recipientKey, type Mapping } from './mapping.ts'
 import { textOf, valueReader, type ReadValue } from './read-value.ts'
 
 /**
@@ -58,8 +58,8 @@ function orderIn(read: ReadValue, { outTradeNo }: Mapping): { number: unknown; f
 function strangerIn(read: ReadValue, { recipient }: Mapping, proves: boolean): Refused | undefined {
   for (const { pointer, ours } of recipient) {
     const named = read(pointer)
-    if (named === undefined ? proves : !ours.has(recipientKey(named)))
-      return refused({ kind: 'wrong_recipient', field: pointer.text })
+    const isOurs = isNameable(named) && ours.has(recipientKey(named))
+    if (named === undefined ? proves : !isOurs) return refused({ kind: 'wrong_recipient', field: pointer.text })
   }
   return undefined
 }
