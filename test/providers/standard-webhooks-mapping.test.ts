@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadMerchants } from '../../src/providers/merchants.ts'
+import { PROVIDERS } from '../../src/providers/registry.ts'
 import { parseMapping } from '../../src/providers/standard-webhooks/parse-mapping.ts'
 import { webhookPublicKeyText } from '../../src/providers/standard-webhooks/sign.ts'
 import { BadConfiguration } from '../../src/runtime/config.ts'
@@ -129,6 +130,16 @@ describe('the section', () => {
     expect(verdict([ed25519.privateKey])).toMatchObject({ messages: [{ facts: [{ providerRef: 'pay:P-1' }] }] })
     expect(problems({ keyFiles: [{ ...dated, validUntil: '2026-01-02T11:04:04+08:00' }] })).toEqual([])
     expect(verdict([ed25519.privateKey])).toMatchObject({ rejection: { kind: 'bad_signature' } })
+  })
+
+  test('a prefix under which another provider states facts is refused', () => {
+    const others = [...PROVIDERS.keys()].filter((name) => name !== 'standard-webhooks')
+    expect(others.length).toBeGreaterThan(4)
+    for (const prefix of others)
+      expect(problems({ prefix }), prefix).toEqual([
+        '✖ shop.json: standard-webhooks.prefix: is what references of another provider begin with: take another',
+      ])
+    for (const prefix of ['standard-webhooks', 'wechatpay-hk', 'my-alipay']) expect(problems({ prefix })).toEqual([])
   })
 
   test('says what is wrong in it and in its files, all at once and without a secret', () => {

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
 import { dated, type ConfigFiles, type Dated } from '../config-files.ts'
+import { RESERVED_PREFIXES } from '../reserved-prefixes.ts'
 import { webhookPublicKey, webhookSecret } from './keys.ts'
 import type { Mapping } from './mapping.ts'
 import { parseMapping } from './parse-mapping.ts'
@@ -43,6 +44,10 @@ export function standardWebhooksConfig(files: ConfigFiles): z.ZodType<StandardWe
       prefix: z
         .string()
         .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be 1 to 32 of a-z, 0-9 and -')
+        .refine(
+          (name) => !RESERVED_PREFIXES.has(name),
+          'is what references of another provider begin with: take another',
+        )
         .default('standard-webhooks'),
     })
     .transform(({ keyFiles, mappingFile, prefix }) => ({ keys: keyFiles, mapping: mappingFile, prefix }))
