@@ -1,6 +1,6 @@
 import { createSecretKey, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { composeProfitSharing, composeRefund } from '../../src/providers/wechatpay/compose.ts'
+import { combinedResource, composeProfitSharing, composeRefund } from '../../src/providers/wechatpay/compose.ts'
 import { sealEnvelope, signProbe, signRequest } from '../../src/providers/wechatpay/sign.ts'
 import { signedMessage } from '../../src/providers/wechatpay/verify.ts'
 import { passesSharedSuite, withoutHeader } from './shared-suite.ts'
@@ -12,6 +12,7 @@ import {
   keys,
   notice,
   NOW,
+  paid,
   payment,
   platformSigner,
   provider,
@@ -102,6 +103,11 @@ passesSharedSuite({
     ['amount.total', null],
     ['amount.currency', 'cny'],
     ['amount.currency', 156],
+    // Under the event type of a success: a contradiction, or a payment that would be lost.
+    ['trade_state', 'NOTPAY'],
+    ['trade_state', 'PAID'],
+    ['trade_state', null],
+    ['trade_state', undefined],
   ],
   duplicateField: notice({ resource: doubled }),
   kinds: [
@@ -142,7 +148,6 @@ passesSharedSuite({
     ['what the buyer paid back to WeChat Pay', notice({ eventType: 'TRANSACTION.PAY_BACK' }), 'T1-2024_05|*'],
   ],
   unmapped: [
-    ['a transaction that is not paid', notice({ resource: { ...transaction, trade_state: 'NOTPAY' } }), 'T1-2024_05|*'],
     ['an event type that nobody has heard of', notice({ eventType: 'TRANSACTION.LATER' }), 'T1-2024_05|*'],
     ['a payment under the type of another resource', notice({ originalType: 'payscore' }), 'T1-2024_05|*'],
     [
@@ -298,12 +303,39 @@ describe('wechatpay', () => {
   })
 
   test('takes a sample without original_type for what associated_data says', () => {
-    const unnamed = (associatedData: string) =>
-      provider.verify(notice({ originalType: undefined, associatedData }), NOW)
-    expect(unnamed('transaction')).toEqual({ kind: 'verified', messages: [message] })
-    expect(unnamed('profitsharing')).toMatchObject({ messages: [{ facts: [] }] })
-    expect(unnamed('')).toMatchObject({ messages: [{ facts: [] }] })
+    for (const originalType of [undefined, '']) {
+      const unnamed = (associatedData: string) => provider.verify(notice({ originalType, associatedData }), NOW)
+      expect(unnamed('transaction')).toEqual({ kind: 'verified', messages: [message] })
+      expect(unnamed('profitsharing')).toMatchObject({ messages: [{ facts: [], instead: { kind: 'no_effect' } }] })
+    }
   })
+
+  test.for(['', 'odd', 'Transaction'])(
+    'a payment without original_type and with associated_data %j was answered with success and lost',
+    (associatedData) => {
+      const unnamed = (resource: unknown) =>
+        provider.verify(notice({ originalType: undefined, associatedData, resource: resource as object }), NOW)
+      expect(unnamed(transaction)).toEqual({ kind: 'verified', messages: [message] })
+      // Whatever of a payment is in it: it is one, or it comes again.
+      for (const [field, resource] of [
+        ['trade_state', without('trade_state')],
+        ['trade_state', { ...transaction, trade_state: 'NOTPAY' }],
+        ['out_trade_no', without('out_trade_no')],
+        ['transaction_id', without('transaction_id')],
+        ['amount', without('amount')],
+        ['trade_state', without('trade_state', 'amount', 'out_trade_no')],
+        ['trade_state', without('trade_state', 'amount', 'transaction_id')],
+      ] as const)
+        expect(unnamed(resource)).toEqual({ kind: 'refused', rejection: { kind: 'malformed', field } })
+      const orders = [[direct, paid(1)]] as const
+      expect(unnamed(combinedResource('C1', orders))).toMatchObject({ messages: [{ outTradeNo: 'T1', facts: [{}] }] })
+      // What is none: a profit-sharing movement of which nobody says so, and what nobody knows.
+      for (const resource of [shared.resource, { mchid: '1900000001', note: 'x' }])
+        expect(unnamed(resource)).toMatchObject({ kind: 'verified', messages: [{ facts: [] }] })
+      const refund = { ...composeRefund('EV-1', direct, refundOf(1)), originalType: undefined, associatedData }
+      expect(provider.verify(notice(refund), NOW)).toMatchObject({ messages: [{ facts: [{}] }] })
+    },
+  )
 
   test('reads any time that WeChat Pay writes, and refuses no payment for one that it does not', () => {
     const timeOf = (success_time: unknown) => {
@@ -345,9 +377,10 @@ describe('wechatpay', () => {
         { outTradeNo: 'T2', facts: [{ providerRef: 'wechatpay:4200002', amountMinor: 2 }] },
       ],
     })
-    expect(combined([order(1), order(2, { trade_state: 'NOTPAY' })])).toMatchObject({
-      messages: [{ facts: [{}] }, { facts: [] }],
-    })
+    for (const trade_state of ['NOTPAY', 'CLOSED'])
+      expect(combined([order(1), order(2, { trade_state })])).toMatchObject({
+        messages: [{ facts: [{}] }, { facts: [] }],
+      })
     const refusalOf = (...given: Parameters<typeof combined>) => {
       const verdict = combined(...given)
       return verdict.kind === 'refused' ? verdict.rejection : verdict
@@ -364,6 +397,12 @@ describe('wechatpay', () => {
       field: 'sub_orders.out_trade_no',
     })
     expect(refusalOf([order(1, { amount: { total: 1 } })])).toEqual({ kind: 'malformed', field: 'sub_orders.amount' })
+    // One whose state nobody says may be paid: it would be lost.
+    for (const trade_state of [undefined, null, 'PAID', 'REFUND'])
+      expect(refusalOf([order(1), order(2, { trade_state })])).toEqual({
+        kind: 'malformed',
+        field: 'sub_orders.trade_state',
+      })
     for (const orders of [[], 'x', [null], Array.from({ length: 51 }, (_, n) => order(n))])
       expect(refusalOf(orders)).toEqual({ kind: 'malformed', field: 'sub_orders' })
   })

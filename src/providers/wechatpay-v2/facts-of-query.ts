@@ -3,15 +3,11 @@ import { isOrderNumber } from '../limits.ts'
 import { closedFact } from '../wechatpay/closed-fact.ts'
 import type { Recipient } from '../wechatpay/recipient.ts'
 import { refundFact, type Refund } from '../wechatpay/refund-fact.ts'
+import { CLOSED, OPEN, PAID } from '../wechatpay/trade-states.ts'
 import { factOf } from './normalize.ts'
 import type { XmlFields } from './parse-flat-xml.ts'
 import { textOf, wholeNumber } from './read-text.ts'
 import { strangerField } from './recipient.ts'
-
-/** Paid, also where some or all of it was given back since: how much, only the refund query says. */
-const PAID = new Set(['SUCCESS', 'REFUND'])
-/** Nothing is certain yet (`PAYERROR`: this attempt failed), or what was certain is undone (`REVOKED`: ask for the refund). */
-const OPEN = new Set(['NOTPAY', 'USERPAYING', 'ACCEPT', 'PAYERROR', 'REVOKED'])
 
 /**
  * The facts in a verified answer of `/pay/orderquery`, or the name of the field that is not as documented or names
@@ -26,7 +22,7 @@ export function factsOfPaymentQuery(fields: XmlFields, to: Recipient, now: Date)
   const [state = '', outTradeNo] = [textOf(fields, 'trade_state'), textOf(fields, 'out_trade_no')]
   if (!isOrderNumber(outTradeNo)) return 'out_trade_no'
   if (OPEN.has(state)) return []
-  if (state === 'CLOSED') return [closedFact(outTradeNo, now.getTime())]
+  if (state === CLOSED) return [closedFact(outTradeNo, now.getTime())]
   if (!PAID.has(state)) return 'trade_state'
   const fact = factOf(fields, now)
   return typeof fact === 'string' ? fact : [fact]

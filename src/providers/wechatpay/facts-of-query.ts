@@ -5,17 +5,13 @@ import { closedFact } from './closed-fact.ts'
 import { paymentFact } from './payment-fact.ts'
 import { strangerField, strangerInCombined, type Recipient } from './recipient.ts'
 import { isRefundStatus, refundFact } from './refund-fact.ts'
+import { CLOSED, OPEN, PAID } from './trade-states.ts'
 
 /** One order of an answer or a bill, with what is known of it. */
 export interface OrderFacts {
   readonly outTradeNo: string
   readonly facts: readonly Fact[]
 }
-
-/** Paid, also where some or all of it was given back since: how much, only the refund query says. */
-const PAID: ReadonlySet<unknown> = new Set(['SUCCESS', 'REFUND'])
-/** Nothing is certain yet (`PAYERROR`: this attempt failed), or what was certain is undone (`REVOKED`: ask for the refund). */
-const OPEN: ReadonlySet<unknown> = new Set(['NOTPAY', 'USERPAYING', 'ACCEPT', 'PAYERROR', 'REVOKED'])
 
 /**
  * The facts in a verified answer of the order query, a partner's too, or the name of the field that is not as
@@ -83,7 +79,7 @@ function factsOfState(
 ): readonly Fact[] | string {
   const { trade_state: state, transaction_id: transactionId, success_time: successTime } = order
   if (OPEN.has(state)) return []
-  if (state === 'CLOSED') return [closedFact(outTradeNo, now.getTime())]
+  if (state === CLOSED) return [closedFact(outTradeNo, now.getTime())]
   if (!PAID.has(state)) return 'trade_state'
   if (total === undefined) return 'amount'
   const fact = paymentFact({ transactionId, successTime, ...total }, now.getTime())

@@ -6,6 +6,7 @@ import { malformed, refused, verified } from '../refuse.ts'
 import type { Notification } from './open-resource.ts'
 import { paymentFact } from './payment-fact.ts'
 import { strangerInCombined, type Recipient } from './recipient.ts'
+import { CLOSED, OPEN } from './trade-states.ts'
 
 /** WeChat Pay takes at most 50 orders in one combined payment. */
 const SUB_ORDERS_MAX = 50
@@ -44,7 +45,10 @@ function messageOf(order: Fields, { id, eventType }: Notification, otherwiseMs: 
   const { out_trade_no: outTradeNo, amount } = order
   if (!isOrderNumber(outTradeNo)) return 'out_trade_no'
   const message = { outTradeNo, messageType: traceable(eventType), messageId: traceable(id) }
-  if (order['trade_state'] !== 'SUCCESS') return { ...message, facts: [] }
+  const { trade_state: state } = order
+  // Of one that is certainly not paid nothing is lost, and the others need not wait for it.
+  if (OPEN.has(state) || state === CLOSED) return { ...message, facts: [] }
+  if (state !== 'SUCCESS') return 'trade_state'
   if (!isFields(amount)) return 'amount'
   const fact = paymentFact(
     {

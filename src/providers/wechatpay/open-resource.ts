@@ -10,11 +10,13 @@ export interface Notification {
   readonly id: unknown
   readonly eventType: string
   readonly createTime: unknown
-  /** What the resource is: `transaction`, `refund`, `profitsharing`, … */
+  /** What the resource is: `transaction`, `refund`, `profitsharing`, …; empty where nothing says so. */
   readonly originalType: string
   readonly resource: Fields
 }
 
+/** The types by which we tell notifications apart; other words in `associated_data` name none. */
+const TYPES: ReadonlySet<string> = new Set(['transaction', 'refund', 'profitsharing'])
 const ASCII = /^[\x20-\x7e]*$/
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -51,9 +53,10 @@ export function openResource(
     if (plain === undefined) continue
     const opened = isUtf8(plain) ? parseStrictJson(plain.toString())?.value : undefined
     if (!isFields(opened)) return malformed('resource', 'no unambiguous JSON object')
-    // Some samples lack original_type; associated_data, which the tag covers, then says the same.
     const notification = { id: envelope['id'], eventType, createTime: envelope['create_time'], resource: opened }
-    return { kind: 'opened', notification: { ...notification, originalType: originalType ?? associatedData } }
+    // Some samples lack original_type; associated_data, which the tag covers, then says the same, or nothing.
+    const named = originalType || (TYPES.has(associatedData) ? associatedData : '')
+    return { kind: 'opened', notification: { ...notification, originalType: named } }
   }
   return refused({ kind: 'undecryptable' })
 }
