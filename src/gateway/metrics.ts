@@ -17,7 +17,7 @@ export function createMetrics(registry = new Registry()) {
   })
   const reloadFailed = new Gauge({
     name: 'paidonce_merchants_reload_failed',
-    help: "1 while the merchants' files are not what is in use, as they hold a mistake",
+    help: "1 while the merchants' files are not what is in use: they hold a mistake, or change all the time",
     registers,
   })
   const merchantsLoadedAt = new Gauge({
@@ -25,14 +25,20 @@ export function createMetrics(registry = new Registry()) {
     help: "When the merchants' files in use were loaded",
     registers,
   })
+  const notInUse = { refused: false, unsettled: false }
+  const noteNotInUse = (change: Partial<typeof notInUse>) => {
+    Object.assign(notInUse, change)
+    reloadFailed.set(notInUse.refused || notInUse.unsettled ? 1 : 0)
+  }
   return {
     registry,
     merchantsLoadedAt,
     noteReload: (outcome: 'loaded' | 'refused', at: Date) => {
       reloads.inc({ outcome })
-      reloadFailed.set(outcome === 'refused' ? 1 : 0)
+      noteNotInUse({ refused: outcome === 'refused' })
       if (outcome === 'loaded') merchantsLoadedAt.set(at.getTime() / 1_000)
     },
+    noteUnsettled: (unsettled: boolean) => noteNotInUse({ unsettled }),
     callbacks: new Counter({
       name: 'paidonce_gateway_callbacks_total',
       help: 'Callbacks answered: accepted (in Kafka), refused (the sender must change something), failed (we must)',

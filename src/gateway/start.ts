@@ -45,6 +45,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
     directory: config.MERCHANTS_DIR,
     intervalMs: config.MERCHANTS_RELOAD_MS,
     onReload: (outcome) => metrics.noteReload(outcome, clock.now()),
+    onUnsettled: metrics.noteUnsettled,
     log,
   })
   const connections = createConnections(config.CONNECTIONS_MAX)

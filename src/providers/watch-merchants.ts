@@ -20,10 +20,14 @@ export interface WatchOptions {
   readonly intervalMs: number
   readonly log: Log
   readonly onReload: (outcome: ReloadOutcome) => void
+  /** True: the files have changed for so long that nothing could be loaded; false once that is over. */
+  readonly onUnsettled: (isUnsettled: boolean) => void
 }
 
 /** A refusal may also be the machine's (too many open files), which no file shows: so it is tried again now and then. */
 const LOOKS_UNTIL_RETRY = 12
+/** At 5 s between them a minute: whoever writes a file that often never has a new key taken. */
+const LOOKS_UNTIL_UNSETTLED = 12
 const LOADS_IN_A_ROW_MAX = 3
 const NAMES_LOGGED_MAX = 20
 const PROBLEMS_LOGGED_MAX = 100
@@ -35,14 +39,29 @@ const PROBLEMS_LOGGED_MAX = 100
  * refused as a whole, and the old one stays.
  */
 export function watchMerchants(first: LoadedMerchants, options: WatchOptions): MerchantsWatch {
-  const { directory, log, onReload } = options
+  const { directory, log, onReload, onUnsettled } = options
   let current = first
   /** What the last load saw, whatever came of it; the paths are looked at with every look. */
   let decided: SeenFiles = first.seen
   let paths = [...first.seen.keys()]
   let changing: SeenFiles | undefined
   let refusal: { problems: string; looks: number } | undefined
+  /** Looks in a row at files that are not those decided about, and not yet those of the look before. */
+  let unsettledLooks = 0
   let last = Promise.resolve()
+
+  const settled = () => {
+    if (unsettledLooks >= LOOKS_UNTIL_UNSETTLED) onUnsettled(false)
+    unsettledLooks = 0
+  }
+  const unsettled = () => {
+    if (++unsettledLooks === LOOKS_UNTIL_UNSETTLED) starved()
+  }
+  const starved = () => {
+    unsettledLooks = Math.max(unsettledLooks, LOOKS_UNTIL_UNSETTLED)
+    onUnsettled(true)
+    log.warn('merchants not reloaded yet: their files change all the time')
+  }
 
   /** @returns false if the files changed meanwhile, so that nothing was decided */
   const load = async (): Promise<boolean> => {
@@ -51,10 +70,12 @@ export function watchMerchants(first: LoadedMerchants, options: WatchOptions): M
     const now = await lookAgain(directory, paths)
     if (!isSame(now, result.seen)) {
       changing = now
+      unsettled()
       return false
     }
     decided = result.seen
     changing = undefined
+    settled()
     onReload(result.kind)
     if (result.kind === 'refused') {
       const problems = result.problems.join('\n')
@@ -85,15 +106,19 @@ export function watchMerchants(first: LoadedMerchants, options: WatchOptions): M
     const now = await lookAgain(directory, paths)
     if (isSame(now, decided)) {
       changing = undefined
+      settled()
       if (refusal !== undefined && ++refusal.looks >= LOOKS_UNTIL_RETRY) await load()
     } else if (changing !== undefined && isSame(now, changing)) await load()
-    else changing = now
+    else {
+      changing = now
+      unsettled()
+    }
   }
 
   const reload = async () => {
     refusal = undefined
     for (let loads = 0; loads < LOADS_IN_A_ROW_MAX; loads++) if (await load()) return
-    log.warn('merchants not reloaded yet: their files change all the time')
+    starved()
   }
 
   /** One after the other; a surprise is logged, and the next look is another chance. */

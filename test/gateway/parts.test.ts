@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { readGatewayConfig } from '../../src/gateway/config.ts'
 import { checkTopology } from '../../src/gateway/check-topology.ts'
+import { createMetrics } from '../../src/gateway/metrics.ts'
 import { keepTrying } from '../../src/gateway/keep-trying.ts'
 import { createRefusalLog } from '../../src/gateway/refusal-log.ts'
 import { describeRefusal, type Refusal } from '../../src/gateway/rejection.ts'
@@ -88,6 +89,27 @@ describe('refusals', () => {
     write({ kind: 'bad_signature' }, { provider: 'alipay' })
     expect(JSON.parse(lines[51] ?? '')).toMatchObject({ reason: 'bad_signature', suppressed: 10 })
     expect(lines).toHaveLength(53)
+  })
+})
+
+describe('merchants’ files that are not what is in use', () => {
+  test('set one gauge, whether they hold a mistake or never rest, until neither is so', async () => {
+    const metrics = createMetrics()
+    const gauge = async () =>
+      (await metrics.registry.getSingleMetricAsString('paidonce_merchants_reload_failed')).at(-1)
+    const told: [() => void, string][] = [
+      [() => metrics.noteUnsettled(true), '1'],
+      [() => metrics.noteUnsettled(false), '0'],
+      [() => metrics.noteReload('refused', new Date()), '1'],
+      [() => metrics.noteUnsettled(true), '1'],
+      [() => metrics.noteUnsettled(false), '1'],
+      [() => metrics.noteReload('loaded', new Date()), '0'],
+    ]
+    for (const [tell, value] of told) {
+      tell()
+      expect(await gauge()).toBe(value)
+    }
+    metrics.stop()
   })
 })
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileReader } from '../../src/providers/seen-files.ts'
 import { loadMerchants, reloadMerchants } from '../../src/providers/merchants.ts'
 import { watchMerchants, type MerchantsWatch } from '../../src/providers/watch-merchants.ts'
@@ -24,6 +24,7 @@ const shop = (...secretFiles: string[]) => ({ worker: { secretFiles } })
 function start(intervalMs = 0) {
   watch = watchMerchants(loadMerchants(directory), {
     ...{ directory, intervalMs, onReload: (outcome) => outcomes.push(outcome) },
+    onUnsettled: (isUnsettled) => outcomes.push(isUnsettled ? 'unsettled' : 'settled'),
     log: createLog('test', 'info', { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]) }),
   })
 }
@@ -93,6 +94,65 @@ test('while files are being written nothing is loaded, and nothing is said', asy
   expect([outcomes, lines]).toEqual([[], []])
   await looks(1)
   expect([outcomes, has('books')]).toEqual([['loaded'], true])
+})
+
+describe('files that change at every look', () => {
+  let version = 0
+  const churn = async (count: number) => {
+    for (let look = 0; look < count; look++) {
+      write('books.json', '{'.repeat(++version))
+      await looks(1)
+    }
+  }
+  const told = () => lines.filter(({ msg }) => msg.includes('change all the time'))
+
+  test('are told once, at the twelfth, and that it is over with the load', async () => {
+    start()
+    await churn(11)
+    expect([outcomes, lines]).toEqual([[], []])
+    await churn(30)
+    expect(outcomes).toEqual(['unsettled'])
+    expect(lines).toMatchObject([{ level: 'warn', msg: 'merchants not reloaded yet: their files change all the time' }])
+    write('books.json', shop('secret'))
+    await looks(2)
+    expect([outcomes, has('books')]).toEqual([['unsettled', 'settled', 'loaded'], true])
+    await churn(12)
+    expect(told()).toHaveLength(2)
+  })
+
+  test('and become what is in use without a load: over too', async () => {
+    start()
+    await churn(12)
+    rmSync(join(directory, 'books.json'))
+    await looks(1)
+    expect(outcomes).toEqual(['unsettled', 'settled'])
+  })
+
+  test('are told each time that somebody asks for a load', async () => {
+    for (let i = 0; i < 30; i++) write(`m${i}.json`, shop('secret'))
+    start()
+    for (let asked = 0; asked < 2; asked++) {
+      let done = false
+      const reload = watch.reload().then(() => (done = true))
+      while (!done) {
+        write('books.json', '{'.repeat(++version))
+        await setImmediate()
+      }
+      await reload
+    }
+    expect(outcomes).toEqual(['unsettled', 'unsettled'])
+    expect(told()).toHaveLength(2)
+  })
+
+  test('a pause in between counts anew', async () => {
+    start()
+    for (let pause = 0; pause < 3; pause++) {
+      await churn(11)
+      rmSync(join(directory, 'books.json'))
+      await looks(1)
+    }
+    expect([outcomes, lines]).toEqual([[], []])
+  })
 })
 
 test('one mistake keeps all that was loaded, is told once with every other, and is gone when it is repaired', async () => {
