@@ -5,10 +5,9 @@ import { alipayConfig } from './alipay/config.ts'
 import { createAlipay } from './alipay/create.ts'
 import type { ConfigFiles } from './config-files.ts'
 import type { AnswerForms, Provider } from './provider.ts'
-import { standardWebhooksAnswers } from './standard-webhooks/answers.ts'
 import { standardWebhooksConfig } from './standard-webhooks/config.ts'
 import { createStandardWebhooks } from './standard-webhooks/create.ts'
-import { stripeAnswers } from './stripe/answers.ts'
+import { standardWebhooksAnswers, stripeAnswers } from './status-answers.ts'
 import { stripeConfig } from './stripe/config.ts'
 import { createStripe } from './stripe/create.ts'
 import { wechatpayAnswers } from './wechatpay/answers.ts'
@@ -17,7 +16,6 @@ import { createWechatpay } from './wechatpay/create.ts'
 import { wechatpayV2Answers } from './wechatpay-v2/answers.ts'
 import { wechatpayV2Config } from './wechatpay-v2/config.ts'
 import { createWechatpayV2 } from './wechatpay-v2/create.ts'
-import { workerAnswers } from './worker/answers.ts'
 import { workerConfig } from './worker/config.ts'
 import { createWorker } from './worker/create.ts'
 
@@ -66,5 +64,8 @@ export const PROVIDERS: ReadonlyMap<string, ProviderEntry> = new Map([
       create: createStandardWebhooks,
     }),
   ],
-  ['worker', entry({ source: 'worker', answers: workerAnswers, parseConfig: workerConfig, create: createWorker })],
+  [
+    'worker',
+    entry({ source: 'worker', answers: standardWebhooksAnswers, parseConfig: workerConfig, create: createWorker }),
+  ],
 ])

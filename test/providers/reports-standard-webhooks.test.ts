@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { standardWebhooksAnswers } from '../../src/providers/standard-webhooks/answers.ts'
+import { standardWebhooksAnswers } from '../../src/providers/status-answers.ts'
 import { fact } from '../orders/build.ts'
 import { Shop } from '../orders/shop.ts'
 import {

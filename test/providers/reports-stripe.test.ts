@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Fact } from '../../src/orders/model.ts'
-import { stripeAnswers } from '../../src/providers/stripe/answers.ts'
+import { stripeAnswers } from '../../src/providers/status-answers.ts'
 import { factsOfPaymentIntent } from '../../src/providers/stripe/facts-of-query.ts'
 import { SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
 import { AMOUNT, aPayment, fact } from '../orders/build.ts'

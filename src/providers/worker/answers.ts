@@ -1,4 +1,0 @@
-import { standardWebhooksAnswers } from '../standard-webhooks/answers.ts'
-
-/** A worker is answered as any sender of Standard Webhooks. */
-export const workerAnswers = standardWebhooksAnswers
