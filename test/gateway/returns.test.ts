@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Gateway } from '../../src/gateway/start.ts'
-import { returnFields } from '../../src/providers/alipay/notice-fields.ts'
-import { signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
+import { bareCloseNotice, returnFields } from '../../src/providers/alipay/notice-fields.ts'
+import { signNotice, signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
 import { withFakeGateway, type FakeGateway } from '../helpers/fake-gateway.ts'
 import { metric } from '../helpers/gateway.ts'
 import { post, rawConnection } from '../helpers/http.ts'
@@ -76,8 +76,11 @@ test('a return that Alipay signed is shown, says that it proves no payment, and 
     expect(published).toEqual([])
     expect(await metric(gateway, 'paidonce_gateway_returns_total{provider="alipay",outcome="verified"}')).toBe(6)
     const { port } = gateway
-    const callback = { path: '/callbacks/alipay/shop1', headers: {}, rawBody: Buffer.from(v.rawQuery) }
-    expect((await post(port, callback)).status).toBe(200)
+    const posted = (rawBody: Buffer) => post(port, { path: '/callbacks/alipay/shop1', headers: {}, rawBody })
+    // Posted by the buyer, it is no notice.
+    expect((await posted(Buffer.from(v.rawQuery))).status).toBe(400)
+    expect(published).toEqual([])
+    expect((await posted(signNotice(bareCloseNotice('n1', NOW), privateKey).rawBody)).status).toBe(200)
     // What keeps them is there, then: it has this one.
     expect(published).toHaveLength(1)
   }))

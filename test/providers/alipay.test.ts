@@ -1,9 +1,9 @@
 import { createPublicKey, createSign, X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { fenOfYuan, yuanOfFen } from '../../src/providers/alipay/amount.ts'
-import { bareCloseNotice } from '../../src/providers/alipay/notice-fields.ts'
+import { bareCloseNotice, returnFields } from '../../src/providers/alipay/notice-fields.ts'
 import { parseForm } from '../../src/providers/alipay/parse-form.ts'
-import { encodeForm, type NoticeFields } from '../../src/providers/alipay/sign.ts'
+import { encodeForm, signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
 import { signedContent, signedNames } from '../../src/providers/alipay/signed-content.ts'
 import {
   alipayKey,
@@ -20,9 +20,11 @@ import {
   provider,
   refused,
   request,
+  SELLER_ID,
   signedBytes,
   signOf,
   TRADE,
+  TRADE_NO,
   unpaidClose,
   unsigned,
   verdictOf,
@@ -33,6 +35,10 @@ import { passesSharedSuite } from './shared-suite.ts'
 import { otherPrivateKey, platform, platformPrivateKey } from './vectors.ts'
 
 const verified = { kind: 'verified', messages: [message] }
+const aTrade = {
+  ...{ appId: APP_ID, sellerId: SELLER_ID, tradeNo: TRADE_NO, outTradeNo: 'T9', totalFen: 8_800, subject: '会员' },
+  ...{ createdAt: NOW, paidAt: NOW },
+}
 
 passesSharedSuite({
   name: 'alipay',
@@ -66,12 +72,13 @@ passesSharedSuite({
     ['refund_fee', '10.005'],
     ['charset', 'utf-16'],
     ['charset', 'x'],
+    ['notify_type', ''],
+    ['method', 'alipay.trade.page.pay.return'],
   ],
   duplicateField: signedBytes(Buffer.from(`${unsigned}&total_amount=0.01`)),
   unmapped: [
     ['a trade in another currency', notice({ ...payment, trans_currency: 'JPY' }), 'T1_2024'],
     ['a status that nobody has heard of', notice({ ...payment, trade_status: 'TRADE_PENDING' }), 'T1_2024'],
-    ['a payment without its type', notice(without(payment, 'notify_type')), 'T1_2024'],
     ['another type of notice', notice({ ...payment, notify_type: 'servicemarket_order_notify' }), 'T1_2024'],
     ['a notice that names no order', notice(bareCloseNotice('n1', NOW)), null],
   ],
@@ -82,6 +89,27 @@ passesSharedSuite({
 })
 
 describe('alipay', () => {
+  test('the signed query of a return, posted as a notice by the buyer who has it, was kept as a dead letter', () => {
+    const returned = (change: NoticeFields = {}) =>
+      request(signReturn({ ...returnFields(aTrade, NOW), ...change }, platformPrivateKey))
+    const isNoNotice = { kind: 'refused', rejection: { kind: 'malformed', field: 'method' } }
+    expect(provider.verify(returned(), NOW)).toMatchObject(isNoNotice)
+    expect(provider.verify(returned({ notify_type: 'trade_status_sync' }), NOW)).toMatchObject(isNoNotice)
+    expect(provider.verify(returned({ method: '' }), NOW)).toEqual(refused('malformed', 'notify_type'))
+    expect(verdictOf({ ...payment, method: 'x' })).toMatchObject(isNoNotice)
+    expect(verdictOf({ ...payment, method: '' })).toEqual(verified)
+    expect(verdictOf(without(payment, 'notify_type'))).toEqual(refused('malformed', 'notify_type'))
+  })
+
+  test('a notice passed as a return', () => {
+    const returned = (fields: NoticeFields) => provider.verifyReturn?.(signReturn(fields, platformPrivateKey), NOW)
+    const query = returnFields(aTrade, NOW)
+    expect(returned(query)).toMatchObject({ kind: 'verified', says: { outTradeNo: 'T9' } })
+    for (const fields of [payment, { ...payment, method: '' }, without(query, 'method')])
+      expect(returned(fields)).toEqual(refused('malformed', 'method'))
+    expect(returned({ ...query, notify_type: 'trade_status_sync' })).toMatchObject(refused('malformed', 'notify_type'))
+  })
+
   test.for(['TRADE_SUCCESS', 'TRADE_FINISHED'])('a payment that is %s is the same fact', (trade_status) =>
     expect(verdictOf({ ...payment, trade_status })).toEqual({
       kind: 'verified',

@@ -87,7 +87,7 @@ test('yansongda: a sandbox notice with a plus in its subject, in certificate mod
   expect(verdictOf({ ...twice, sign: v.params['sign'] ?? '', sign_type: 'RSA2' })).toEqual(BAD_SIGNATURE)
 })
 
-test('yansongda: a return query decodes once and verifies; it is shown, and as a notice it is no payment', () => {
+test('yansongda: a return query decodes once and verifies; it is shown, and is no notice', () => {
   const v = vector('alipay/yansongda-sandbox-return') as { certificatePem: string; rawQuery: string }
   const key = certificateKey(v.certificatePem)
   const now = new Date(key.validToMs - 1_000)
@@ -96,7 +96,7 @@ test('yansongda: a return query decodes once and verifies; it is shown, and as a
     kind: 'verified',
     says: { outTradeNo: '1703141270', tradeNo: '2023122122001499160501586202', totalAmount: '0.01' },
   })
-  expect(provider.verify(request(v.rawQuery), now)).toMatchObject({ kind: 'verified', messages: [{ facts: [] }] })
+  expect(provider.verify(request(v.rawQuery), now)).toMatchObject({ rejection: { kind: 'malformed', field: 'method' } })
   for (const altered of [
     v.rawQuery.replace('total_amount=0.01', 'total_amount=0.10'),
     v.rawQuery.replace('out_trade_no=1703141270', 'out_trade_no=1703141271'),

@@ -19,6 +19,9 @@ import { closedFact, isTradeNo, paymentFact, refundedSoFar } from './trade-facts
 export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict {
   const text = textReader(form)
   if (text === undefined) return malformed('charset')
+  // A buyer has the signed query that took him back, and may post it: it is no notice, and kept it would be a nuisance.
+  if (text('method') !== undefined) return malformed('method', 'is of a return, which proves no payment')
+  if (text('notify_type') === undefined) return malformed('notify_type')
   const kind = kindOf(text)
   const foreign = foreignField(text, config, kind !== 'unmapped')
   if (foreign !== undefined) return refused({ kind: 'wrong_recipient', field: foreign })

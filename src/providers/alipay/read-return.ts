@@ -13,6 +13,9 @@ import type { Form } from './parse-form.ts'
 export function readReturn(form: Form, config: AlipayConfig): ReturnVerdict {
   const text = textReader(form)
   if (text === undefined) return malformed('charset')
+  // A notice is signed by the same key, and says more than may be shown.
+  if (text('method') === undefined) return malformed('method')
+  if (text('notify_type') !== undefined) return malformed('notify_type', 'is of a notice')
   const foreign = foreignField(text, config, true)
   if (foreign !== undefined) return refused({ kind: 'wrong_recipient', field: foreign })
   const outTradeNo = text('out_trade_no')
