@@ -184,10 +184,10 @@ describe('alipay', () => {
     expect(verdictOf({ ...payment, gmt_refund: '', trans_currency: '' })).toEqual(verified)
   })
 
-  test('the signed text cut into other fields is refused: it has no escape, so that it could say something else', () => {
-    const ambiguous = (field: string) => ({
-      kind: 'refused',
-      rejection: { kind: 'malformed', field, detail: 'holds what reads as another field' },
+  test('a genuine notice whose value reads as another field was refused for good; now a person sees it, and no fact', () => {
+    const ambiguous = (field: string, messageId: string = payment.notify_id) => ({
+      kind: 'verified',
+      messages: [{ outTradeNo: null, messageType: `ambiguous ${field}`, messageId, facts: [] }],
     })
     /** Puts fields into the value of the one before them, in the order of the names; the signed text stays the same. */
     const cutAnew = (fields: NoticeFields, into: string, ...hidden: string[]) => {
@@ -195,17 +195,23 @@ describe('alipay', () => {
       const cut = { ...without(fields, ...hidden), [into]: String(fields[into]) + more }
       return provider.verify(request(encodeForm(cut) + signOf(fields)), NOW)
     }
-    // A refund would be a payment, or a close.
+    // The signed text has no escape, so that it could say something else: a refund would be a payment, or a close.
     const refund = without(partialRefund, 'invoice_amount', 'passback_params', 'receipt_amount')
-    expect(cutAnew(refund, 'out_trade_no', 'refund_fee')).toEqual(ambiguous('out_trade_no'))
-    expect(cutAnew(refund, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment'))
+    expect(cutAnew(refund, 'out_trade_no', 'refund_fee')).toEqual(ambiguous('out_trade_no', partialRefund.notify_id))
+    expect(cutAnew(refund, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment', partialRefund.notify_id))
     const closed = without(fullRefund, 'invoice_amount', 'passback_params', 'receipt_amount')
-    expect(cutAnew(closed, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment'))
+    expect(cutAnew(closed, 'gmt_payment', 'gmt_refund')).toEqual(ambiguous('gmt_payment', fullRefund.notify_id))
     // Another seller's, of which the number would be missed only.
-    expect(cutAnew(payment, 'refund_fee', 'seller_id')).toEqual(ambiguous('refund_fee'))
+    expect(cutAnew(payment, 'refund_fee', 'seller_id')).toEqual(refused('wrong_recipient', 'seller_id'))
+    // Nothing is kept that is not signed, that is somebody else's, or that names no kind of notice.
+    const odd = { ...payment, subject: 'x&total_amount=0.01' }
+    expect(provider.verify(notice(odd, otherPrivateKey), NOW)).toEqual(refused('bad_signature'))
+    expect(verdictOf({ ...odd, app_id: '2021000000000009' })).toEqual(refused('wrong_recipient', 'app_id'))
+    expect(verdictOf({ ...odd, charset: 'utf-16' })).toEqual(refused('malformed', 'charset'))
     // And what cannot be told from it, though it was signed so.
     const subject = 'x&total_amount=0.01&trade_no=1&trade_status=TRADE_SUCCESS&z='
     expect(verdictOf({ ...payment, subject })).toEqual(ambiguous('subject'))
+    expect(verdictOf(odd)).toEqual(ambiguous('subject'))
     for (const change of [
       { passback_params: 'a=1&b=2&user=total_amount' },
       { passback_params: 'a&total_amount' },
@@ -213,6 +219,25 @@ describe('alipay', () => {
       { body: 'Q&A=1' },
     ])
       expect(factsOf({ ...payment, ...change })).toEqual([paymentFact])
+  })
+
+  test('a return that was cut anew is no notice, and no return either', () => {
+    const fields = returnFields(aTrade, NOW)
+    const sign = /&sign=[^&]*/.exec(signReturn(fields, platformPrivateKey))?.[0] ?? ''
+    for (const [into, hidden] of [
+      ['charset', 'method'],
+      ['timestamp', 'total_amount'],
+    ] as const) {
+      const value = `${String(fields[into])}&${hidden}=${String(fields[hidden])}`
+      const cut = encodeForm({ ...without(fields, hidden), [into]: value }) + sign
+      expect(provider.verify(request(cut), NOW)).toMatchObject({ kind: 'refused' })
+      expect(provider.verifyReturn?.(cut, NOW)).toMatchObject(refused('malformed', into))
+    }
+    // Nor is a notice a return by what lies in it.
+    const notified = { ...payment, subject: 'x&method=y' }
+    const cut = encodeForm({ ...without(notified, 'notify_type'), subject: 'x', method: 'y' })
+    expect(provider.verifyReturn?.(cut + signOf(notified), NOW)).toMatchObject({ kind: 'refused' })
+    expect(factsOf(notified)).toEqual([paymentFact])
   })
 
   test('reads GBK, whose bytes are what was signed', () => {

@@ -10,7 +10,7 @@ import {
   isOrderNumber,
   isTimeMs,
 } from '../../src/providers/limits.ts'
-import type { CallbackRequest, Provider, VerifiedMessage } from '../../src/providers/provider.ts'
+import type { CallbackRequest, Provider, Verdict, VerifiedMessage } from '../../src/providers/provider.ts'
 import { printedRandom, randomOf, type Random } from '../helpers/seed.ts'
 import { hostileBodies, mutate, mutateBody } from './mutate.ts'
 
@@ -22,6 +22,8 @@ export interface FuzzSubject {
   readonly genuine: readonly CallbackRequest[]
   /** What each of `genuine` says, in their order. */
   readonly expected: readonly (readonly VerifiedMessage[])[]
+  /** Where text could be cut anew under the same signature: what reads so is kept, but never with an order or a fact. */
+  readonly keepsAmbiguous?: true
   /** Mutated bodies that are then properly signed, so that what reads them is reached: the signature, a cipher, … */
   readonly signed?: readonly {
     readonly what: string
@@ -55,7 +57,12 @@ export function fuzzProvider(name: string, subject: FuzzSubject) {
       for (let run = 0; run < REQUESTS; run++) {
         const { request, how } = mutate(random.pick(genuine), { random: oneOf(random), others: genuine })
         const verdict = tried(() => provider.verify(request, now), request, how)
-        if (verdict.kind === 'verified' && !expected.some((messages) => isDeepStrictEqual(messages, verdict.messages)))
+        const isKept = subject.keepsAmbiguous === true && isKeptAsAmbiguous(verdict)
+        if (
+          verdict.kind === 'verified' &&
+          !isKept &&
+          !expected.some((messages) => isDeepStrictEqual(messages, verdict.messages))
+        )
           throw failure('was accepted as another message', request, how, verdict)
         if (run % INSPECTED_EACH === 0) inspected(provider, request, how)
         const kind = verdict.kind === 'verified' ? verdict.kind : verdict.rejection.kind
@@ -92,6 +99,14 @@ export function fuzzProvider(name: string, subject: FuzzSubject) {
       )
   }
 }
+
+/** Whether a verdict is that a text could say several things, and says none of them. */
+export const isKeptAsAmbiguous = (verdict: Verdict): boolean =>
+  verdict.kind === 'verified' &&
+  verdict.messages.every(
+    ({ outTradeNo, messageType, facts, instead }) =>
+      messageType.startsWith('ambiguous ') && outTradeNo === null && facts.length === 0 && instead === undefined,
+  )
 
 /** Each request gets a generator of its own: how much one mutation draws does not change the next. */
 const oneOf = (random: Random) => randomOf(random.below(2 ** 31))

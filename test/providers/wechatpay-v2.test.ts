@@ -149,6 +149,10 @@ describe('wechatpay-v2', () => {
       expect(signFields(cut, KEY, 'HMAC-SHA256')['sign']).toBe(sign)
       return provider.verify(request(flatXml('xml', { ...cut, sign })), NOW)
     }
+    const ambiguous = (field: string) => ({
+      kind: 'verified',
+      messages: [{ outTradeNo: null, messageType: `ambiguous ${field}`, messageId: payment.nonce_str, facts: [] }],
+    })
     const sent = without(payment, 'device_info', 'coupon_count', 'coupon_type_0', 'coupon_id_0', 'coupon_fee_0')
 
     test('that lie in attach, so that one payment would be another order’s', () => {
@@ -163,17 +167,28 @@ describe('wechatpay-v2', () => {
         .map(([name, value]) => `&${name}=${value}`)
         .join('')
       const attack = { ...sent, attach: `x${hidden}&zz=` }
-      expect(verdictOf(attack)).toMatchObject({ rejection: { kind: 'malformed', field: 'attach' } })
+      expect(verdictOf(attack)).toEqual(ambiguous('attach'))
       expect(verdictOf({ ...attack, attach: 'x&out_trade_no=VICTIM&zz=' })).toEqual(verified)
       const forged = { appid: APPID, attach: 'x', ...mine, zz: tail }
-      expect(recut(attack, forged)).toMatchObject({ rejection: { kind: 'malformed', field: 'zz' } })
+      expect(recut(attack, forged)).toEqual(ambiguous('zz'))
     })
 
     test('that attach swallows, so that a payment would lose its currency', () => {
       const yen = { ...sent, fee_type: 'JPY' }
       const swallowed = `${sent.attach}&bank_type=CMC&cash_fee=123000&coupon_fee=456&fee_type=JPY`
       const cut = { ...without(yen, 'bank_type', 'cash_fee', 'coupon_fee', 'fee_type'), attach: swallowed }
-      expect(recut(yen, cut)).toMatchObject({ rejection: { kind: 'malformed', field: 'attach' } })
+      expect(recut(yen, cut)).toEqual(ambiguous('attach'))
+    })
+
+    test('and a genuine message that reads so was refused for good; now a person sees it, and no fact', () => {
+      const odd = { ...payment, promotion: 'a&b=1' }
+      expect(verdictOf(odd)).toEqual(ambiguous('promotion'))
+      expect(verdictOf({ ...contract, promotion: 'a&b=1' })).toMatchObject({
+        messages: [{ outTradeNo: null, messageType: 'ambiguous promotion', facts: [] }],
+      })
+      expect(provider.verify(notice(odd, OTHER_KEY), NOW)).toEqual(refused('bad_signature'))
+      expect(verdictOf({ ...odd, mch_id: '1900000009' })).toEqual(refused('wrong_recipient', 'mch_id'))
+      expect(verdictOf({ ...odd, appid: '' })).toEqual(refused('wrong_recipient', 'appid'))
     })
   })
 

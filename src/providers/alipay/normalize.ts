@@ -4,6 +4,7 @@ import { detailOf } from '../detail.ts'
 import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
+import { ambiguousField } from './ambiguous-field.ts'
 import { fenOfYuan } from './amount.ts'
 import { foreignField } from './check-recipient.ts'
 import type { AlipayConfig } from './config.ts'
@@ -15,6 +16,8 @@ import { closedFact, isTradeNo, paymentFact, refundedSoFar } from './trade-facts
  * What a verified notice says about the order. Its status alone does not tell: a partial refund comes as
  * `TRADE_SUCCESS` again and a full one as `TRADE_CLOSED`, which is also what an unpaid trade gets.
  * A notice of which a field is not as documented is refused: it comes again for 25 hours, so that a repair is in time.
+ * One that could have been cut from another's text is kept without order and fact: it would read the same each time, so
+ * that a person must look at it.
  */
 export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict {
   const text = textReader(form)
@@ -26,11 +29,15 @@ export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict 
   const foreign = foreignField(text, config, kind !== 'unmapped')
   if (foreign !== undefined) return refused({ kind: 'wrong_recipient', field: foreign })
 
+  const messageId = traceable(text('notify_id'))
+  const ambiguous = ambiguousField(form)
+  if (ambiguous !== undefined)
+    return verified({ outTradeNo: null, messageType: `ambiguous ${ambiguous}`, messageId, facts: [] })
   const outTradeNo = text('out_trade_no')
   const message: Omit<VerifiedMessage, 'facts'> = {
     outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
     messageType: traceable(text('trade_status')) || traceable(text('notify_type')),
-    messageId: traceable(text('notify_id')),
+    messageId,
   }
   if (kind === 'unmapped') return verified({ ...message, facts: [] })
   if (kind === 'waiting') return verified({ ...message, facts: [], instead: { kind: 'no_effect' } })

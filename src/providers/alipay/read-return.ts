@@ -1,6 +1,7 @@
 import { isOrderNumber, traceable } from '../limits.ts'
 import type { ReturnVerdict } from '../provider.ts'
 import { malformed, refused } from '../refuse.ts'
+import { ambiguousField } from './ambiguous-field.ts'
 import { foreignField } from './check-recipient.ts'
 import type { AlipayConfig } from './config.ts'
 import { textReader } from './decode-text.ts'
@@ -11,6 +12,8 @@ import type { Form } from './parse-form.ts'
  * saw it once can open it again.
  */
 export function readReturn(form: Form, config: AlipayConfig): ReturnVerdict {
+  const ambiguous = ambiguousField(form)
+  if (ambiguous !== undefined) return malformed(ambiguous, 'holds what reads as another field')
   const text = textReader(form)
   if (text === undefined) return malformed('charset')
   // A notice is signed by the same key, and says more than may be shown.

@@ -1,7 +1,6 @@
 import { verify } from 'node:crypto'
 import { malformed, refused, type Refused } from '../refuse.ts'
 import { decodeSignature } from '../signature.ts'
-import { ambiguousField } from './ambiguous-field.ts'
 import type { AlipayKey } from './config.ts'
 import { asciiField, type Form } from './parse-form.ts'
 import { CERT_SN, possibleContents } from './signed-content.ts'
@@ -14,8 +13,6 @@ import { CERT_SN, possibleContents } from './signed-content.ts'
  */
 export function verifySignature(form: Form, keys: readonly AlipayKey[], now: Date): Refused | undefined {
   if (asciiField(form, 'sign_type') !== 'RSA2') return malformed('sign_type')
-  const ambiguous = ambiguousField(form)
-  if (ambiguous !== undefined) return malformed(ambiguous, 'holds what reads as another field')
   const signature = decodeSignature(asciiField(form, 'sign') ?? '')
   if (signature === undefined) return refused({ kind: 'bad_signature' })
 

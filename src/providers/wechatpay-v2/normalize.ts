@@ -3,6 +3,7 @@ import { isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified } from '../refuse.ts'
 import { paymentFact } from '../wechatpay/payment-fact.ts'
+import { ambiguousField } from './ambiguous-field.ts'
 import type { WechatpayV2Config } from './config.ts'
 import type { XmlFields } from './parse-flat-xml.ts'
 import { textOf, wholeNumber } from './read-text.ts'
@@ -12,19 +13,24 @@ const OF_A_PAYMENT = ['out_trade_no', 'transaction_id', 'total_fee']
 
 /**
  * What a well signed message says about the order. A payment that came to nothing changes nothing: the buyer may try
- * again, and an order is closed by its own time. Contracts and other messages about no payment are kept without a fact.
+ * again, and an order is closed by its own time. Contracts and other messages about no payment are kept without a fact;
+ * so is, without an order too, what could have been cut from another message's text: a person must look at it.
  * A payment of which a field is not as documented is refused: it comes again for a day, so that a repair is in time.
  */
 export function normalize(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
   const isAboutPayment = OF_A_PAYMENT.some((name) => textOf(fields, name) !== undefined)
   const stranger = strangerField(fields, config, isAboutPayment ? 'app' : 'merchant')
   if (stranger !== undefined) return refused({ kind: 'wrong_recipient', field: stranger })
+  const messageId = traceable(textOf(fields, 'nonce_str'))
+  const ambiguous = ambiguousField(fields)
+  if (ambiguous !== undefined)
+    return verified({ outTradeNo: null, messageType: `ambiguous ${ambiguous}`, messageId, facts: [] })
   const outTradeNo = textOf(fields, 'out_trade_no')
   const result = resultOf(fields)
   const message: Omit<VerifiedMessage, 'facts'> = {
     outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
     messageType: isAboutPayment ? `payment ${result ?? ''}`.trim() : 'other',
-    messageId: traceable(textOf(fields, 'nonce_str')),
+    messageId,
   }
   if (!isAboutPayment) return verified({ ...message, facts: [] })
   if (result === undefined) return malformed('result_code')

@@ -206,7 +206,7 @@ describe('where alipay-sdk is wrong for a trade’s notice', () => {
     const cut = encodeForm({ ...rest, gmt_payment: `${refund['gmt_payment'] ?? ''}&gmt_refund=${at}`, sign })
     expect(theirsTakes(cut)).toBe(true)
     expect(provider.verify(request(cut), NOW)).toMatchObject({
-      rejection: { kind: 'malformed', field: 'gmt_payment' },
+      messages: [{ outTradeNo: null, messageType: 'ambiguous gmt_payment', facts: [] }],
     })
   })
 
