@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { explain, isDecided, type Bound, type Cause, type Explanation } from '../providers/explain/explain.ts'
 import { TIME_MS_MAX, TRIES_MAX } from '../providers/explain/search.ts'
-import type { Verdict } from '../providers/provider.ts'
 import { PROVIDERS } from '../providers/registry.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createMask } from './mask.ts'
@@ -13,6 +12,7 @@ import {
 } from './open-saved-request.ts'
 import { listing, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
+import { sayVerdict } from './say-verdict.ts'
 
 export const addCallbackExplain = (noun: Command, run: Run) =>
   takesSavedRequest(
@@ -34,7 +34,8 @@ function explainFile({ env }: CliContext, file: string, options: SavedRequestOpt
   )
   const isRefused = explanation.verdict.kind === 'refused'
   const decided = isDecided(explanation)
-  return { json: explanation, text: textOf(explanation), findings: isRefused && decided, undecided: !decided }
+  const json = { says: sayVerdict(explanation.verdict), ...explanation }
+  return { json, text: textOf(explanation), findings: isRefused && decided, undecided: !decided }
 }
 
 /** The merchant's other providers first: their messages are the likeliest to go astray. */
@@ -77,9 +78,6 @@ function textOf(explanation: Explanation): string {
   )
   return parts.join('\n\n')
 }
-
-const sayVerdict = (verdict: Verdict) =>
-  verdict.kind === 'verified' ? 'verified' : `refused: ${verdict.rejection.kind}`
 
 const sayCause = ({ fault, how, words, remedy }: Cause, name: string) =>
   listing({ [name]: fault, what: words, where: how, 'to do': remedy })

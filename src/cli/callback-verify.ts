@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { openSavedRequest, takesSavedRequest, type SavedRequestOptions } from './open-saved-request.ts'
 import { isoOf, listing, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
+import { sayVerdict, sayWithoutFacts } from './say-verdict.ts'
 
 export const addCallbackVerify = (noun: Command, run: Run) =>
   takesSavedRequest(
@@ -15,17 +16,21 @@ export const addCallbackVerify = (noun: Command, run: Run) =>
 function verify({ env }: CliContext, file: string, options: SavedRequestOptions): Output {
   const { saved, provider, merchant, bound, at } = openSavedRequest(env, file, options)
   const verdict = bound.verify(saved.request, at)
-  const json = { provider, merchant, ...verdict }
+  const says = sayVerdict(verdict)
+  const json = { provider, merchant, says, ...verdict }
   if (verdict.kind === 'refused') {
     const { kind, ...about } = verdict.rejection
     return { json, text: listing({ refused: kind, ...about }), findings: true }
   }
-  const rows = verdict.messages.flatMap(({ outTradeNo, messageType, facts }) =>
-    (facts.length > 0 ? facts : [undefined]).map((fact) => [
-      ...[outTradeNo ?? '(none)', messageType, fact?.eventType ?? '(kind not mapped)', fact?.providerRef],
-      ...[fact?.amountMinor, fact?.currency, fact && isoOf(fact.eventTimeMs)],
-    ]),
-  )
+  const rows = verdict.messages.flatMap((message) => {
+    const { outTradeNo, messageType, facts, instead } = message
+    const of = [outTradeNo ?? '(none)', messageType]
+    const ref = instead?.kind === 'hint' ? instead.ref : null
+    if (facts.length === 0) return [[...of, sayWithoutFacts(message), ref, null, null, null]]
+    return facts.map(({ eventType, providerRef, amountMinor, currency, eventTimeMs }) => [
+      ...[...of, eventType, providerRef, amountMinor, currency, isoOf(eventTimeMs)],
+    ])
+  })
   const head = ['out_trade_no', 'message', 'fact', 'reference', 'amount_minor', 'currency', 'time']
-  return { json, text: `verified\n${table(head, rows)}` }
+  return { json, text: `${says}\n${table(head, rows)}` }
 }
