@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { createMask } from './mask.ts'
 import { openSavedRequest, takesSavedRequest, type SavedRequestOptions } from './open-saved-request.ts'
 import { isoOf, listing, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
@@ -14,8 +15,9 @@ export const addCallbackVerify = (noun: Command, run: Run) =>
   )
 
 function verify({ env }: CliContext, file: string, options: SavedRequestOptions): Output {
-  const { saved, provider, merchant, bound, at } = openSavedRequest(env, file, options)
-  const verdict = bound.verify(saved.request, at)
+  const mask = createMask()
+  const { saved, provider, merchant, bound, at } = openSavedRequest(env, file, options, mask.secret)
+  const verdict = mask.hide(bound.verify(saved.request, at))
   const says = sayVerdict(verdict)
   const json = { provider, merchant, says, ...verdict }
   if (verdict.kind === 'refused') {

@@ -31,6 +31,6 @@ export function createRefusalLog(log: Log, elapsedMs: () => number) {
       return
     }
     window.lines += 1
-    log[level]({ reason, ...context, ...refusalFields(refusal) }, 'callback refused')
+    log[level]({ reason, ...context, ...refusalFields(refusal, context.provider) }, 'callback refused')
   }
 }

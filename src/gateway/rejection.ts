@@ -38,10 +38,22 @@ export function describeRefusal(refusal: Refusal) {
   return { reason: refusal.kind, outcome: cause === 'ourselves' ? 'failed' : 'refused', level: LEVEL[cause] } as const
 }
 
+const NO_SERIAL = '(not a serial)'
+/** Of WeChat Pay; a certificate's has 40 digits, less its leading zeros. All of its secrets have 32 characters. */
+const SERIAL = /^(?:PUB_KEY_ID_\d{1,40}|[0-9A-Fa-f]{33,40})$/
+/** Of Alipay, which shares no secret that could look like it: an MD5 in hexadecimal, by some without leading zeros. */
+const CERT_SN = /^[0-9a-f]{28,32}$/
+
+/** A key's name as the request has it, if it can be one: people paste the key itself there. */
+const keyIdIn = (keyId: string, provider: string) =>
+  keyId === provider || SERIAL.test(keyId) || (provider === 'alipay' && CERT_SN.test(keyId)) ? keyId : NO_SERIAL
+
 /** The refusal's own facts for the log; strings that a sender chose are cut, and JSON escapes what is in them. */
-export const refusalFields = (refusal: Refusal): Record<string, string | number> =>
-  Object.fromEntries(
-    Object.entries(refusal as Record<string, string | number>)
+export function refusalFields(refusal: Refusal, provider: string): Record<string, string | number> {
+  const shown = refusal.kind === 'unknown_key' ? { keyId: keyIdIn(refusal.keyId, provider) } : {}
+  return Object.fromEntries(
+    Object.entries({ ...refusal, ...shown } as Record<string, string | number>)
       .filter(([name]) => name !== 'kind')
       .map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, 128) : value]),
   )
+}

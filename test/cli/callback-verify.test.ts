@@ -7,8 +7,8 @@ import { signNotice } from '../../src/providers/alipay/sign.ts'
 import { webhookSecret } from '../../src/providers/standard-webhooks/keys.ts'
 import { signWebhook } from '../../src/providers/standard-webhooks/sign.ts'
 import { apiKey } from '../../src/providers/wechatpay-v2/api-key.ts'
-import { refundNotice } from '../../src/providers/wechatpay-v2/compose.ts'
-import { sealRefund } from '../../src/providers/wechatpay-v2/sign.ts'
+import { paymentFields, refundNotice } from '../../src/providers/wechatpay-v2/compose.ts'
+import { sealRefund, signPayment } from '../../src/providers/wechatpay-v2/sign.ts'
 import { notice } from '../helpers/merchant.ts'
 import { paidonce, paidonceJson } from './paidonce.ts'
 
@@ -103,4 +103,32 @@ test('what is signed and changes nothing says so; what is not mapped, too', asyn
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^verified\n/)])
     expect(stdout).toContain(says)
   }
+})
+
+test('a secret that somebody pasted into the request is not printed', async () => {
+  const { headers, rawBody } = webhook({ type: 'failed', no: V2_KEY, [V2_KEY]: V2_KEY })
+  const v3 = {
+    headers: {
+      ...{ 'wechatpay-timestamp': String(AT.getTime() / 1_000), 'wechatpay-nonce': 'n'.repeat(32) },
+      ...{ 'wechatpay-signature': 'AAAA', 'wechatpay-serial': APIV3_KEY },
+    },
+    rawBody: Buffer.from('{}'),
+  }
+  const payment = { ...paymentFields(PARTY, { ...order, paidAt: AT }), out_trade_no: V2_KEY }
+  const requests: [string, Request, code: number][] = [
+    ['wechatpay', v3, 1],
+    ['standard-webhooks', { headers, rawBody }, 0],
+    ['wechatpay-v2', signPayment(payment, apiKey(V2_KEY)), 0],
+  ]
+  for (const [provider, request, code] of requests)
+    for (const { code: found, stdout, stderr } of [
+      await run('verify', saved(provider, request)),
+      await paidonce(['callback', 'verify', saved(provider, request), '--at', AT.toISOString(), '--output', 'json'], {
+        MERCHANTS_DIR: dir,
+      }),
+    ]) {
+      expect([found, stderr]).toEqual([code, ''])
+      expect(stdout).toContain('[secret]')
+      for (const secret of [V2_KEY, APIV3_KEY, WEBHOOK_SECRET]) expect(stdout).not.toContain(secret.slice(0, 20))
+    }
 })

@@ -84,11 +84,32 @@ describe('refusals', () => {
     })
     expect(lines[50]).not.toContain('\u001b')
     expect(lines[50]?.length).toBeLessThan(400)
-    expect(JSON.parse(lines[50] ?? '')).toMatchObject({ level: 'warn', reason: 'unknown_key' })
+    expect(JSON.parse(lines[50] ?? '')).toMatchObject({ level: 'warn', reason: 'unknown_key', keyId: '(not a serial)' })
     nowMs = 1_000
     write({ kind: 'bad_signature' }, { provider: 'alipay' })
     expect(JSON.parse(lines[51] ?? '')).toMatchObject({ reason: 'bad_signature', suppressed: 10 })
     expect(lines).toHaveLength(53)
+  })
+
+  const hex = '0123456789abcdef'.repeat(3)
+  test.each([
+    ['wechatpay', 'PUB_KEY_ID_0114232134912410000000000000', true],
+    ['wechatpay', '5F1C72E2A8931B72A2E13AF8DEE92471EB397115', true],
+    ['wechatpay', hex.slice(0, 32), false],
+    ['wechatpay', 'Ab3'.repeat(11).slice(0, 32), false],
+    ['wechatpay', `PUB_KEY_ID_${hex.slice(0, 32)}`, false],
+    ['wechatpay', hex, false],
+    ['wechatpay', '', false],
+    ['wechatpay-v2', 'wechatpay-v2', true],
+    ['wechatpay-v2', hex.slice(0, 32), false],
+    ['alipay', hex.slice(0, 32), true],
+    ['alipay', 'alipay', true],
+    ['alipay', 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC', false],
+  ])('of %s, a key named %s is logged only if it can be a name and no secret: %s', (provider, keyId, isShown) => {
+    const lines: string[] = []
+    const log = createLog('test', 'info', { write: (line) => void lines.push(line) })
+    createRefusalLog(log, () => 0)({ kind: 'unknown_key', keyId }, { provider })
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ keyId: isShown ? keyId : '(not a serial)' })
   })
 })
 
