@@ -170,6 +170,11 @@ describe('a mistake in the section is told at start', () => {
     ['no seller', { sellerIds: [], publicKeyFiles: ['bare.pem'] }, 'sellerIds: must name the seller'],
     ['no key', {}, "must name Alipay's key (not the app's own)"],
     ['too many keys', { publicKeyFiles: Array<string>(5).fill('bare.pem') }, 'publicKeyFiles'],
+    [
+      'too many keys of both kinds',
+      { publicKeyFiles: Array<string>(3).fill('bare.pem'), certificateFiles: ['older.crt', 'newer.crt'] },
+      'names 5 keys, and each message is tried with 4 at most',
+    ],
     ['an end that is no time', { publicKeyFiles: [{ file: 'bare.pem', validUntil: 'soon' }] }, 'publicKeyFiles.0'],
   ] as const)('%s', ([, section, problem]) => expect(problemsOf(section)).toContain(problem))
 

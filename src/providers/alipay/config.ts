@@ -21,6 +21,7 @@ export interface AlipayKey {
   readonly validToMs: number
 }
 
+/** Of both kinds together: each is tried with a message that names none, and a forgery must not cost more. */
 const KEYS_MAX = 4
 
 /** The section `alipay` of a merchant's file. */
@@ -50,6 +51,10 @@ export function alipayConfig(files: ConfigFiles): z.ZodType<AlipayConfig> {
         return { id: certSn, certSn, key, validToMs: Math.min(validToMs, validToDate.getTime()) }
       })
       const keys = [...publicKeys, ...certificates]
+      if (keys.length > KEYS_MAX)
+        problem(
+          `names ${keys.length} keys, and each message is tried with ${KEYS_MAX} at most: remove those that have ended`,
+        )
       if (keys.length === 0) problem("must name Alipay's key (not the app's own) in publicKeyFiles or certificateFiles")
       if (new Set(keys.map((key) => key.id)).size < keys.length)
         problem('names the same certificate twice', 'certificateFiles')
