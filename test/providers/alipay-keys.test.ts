@@ -95,6 +95,13 @@ describe('in certificate mode', () => {
     expect(provider.verify(signedBy(newer), LATER)).toEqual(verified)
   })
 
+  test('a certificate’s number of any length stood whole in the refusal', () => {
+    expect(provider.verify(signedBy(older, 'f'.repeat(5_000)), NOW)).toEqual({
+      kind: 'refused',
+      rejection: { kind: 'unknown_key', keyId: 'f'.repeat(64) },
+    })
+  })
+
   test('what explains a refusal knows certificates by their numbers, and public keys by their place', () => {
     const { inspect } = provider
     expect(inspect.keys.map(({ id }) => id)).toEqual(['publicKeyFiles.0', snOf(OLDER), snOf(NEWER)])

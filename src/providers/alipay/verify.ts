@@ -18,7 +18,7 @@ export function verifySignature(form: Form, keys: readonly AlipayKey[], now: Dat
 
   const named = namedCertificate(form, keys)
   const valid = keys.filter((key) => isValid(key, now) && (named === undefined || key.certSn === named))
-  if (valid.length === 0) return refused({ kind: 'unknown_key', keyId: named ?? 'alipay' })
+  if (valid.length === 0) return refused({ kind: 'unknown_key', keyId: (named ?? 'alipay').slice(0, 64) })
   for (const [content, key] of likeliest(form, valid))
     if (verify('RSA-SHA256', content, key, signature)) return undefined
   return refused({ kind: 'bad_signature' })
