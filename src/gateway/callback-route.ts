@@ -5,7 +5,7 @@ import { PROVIDERS, type ProviderEntry } from '../providers/registry.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { NOT_FOUND, prepare, send, type PreparedAnswer } from './answer.ts'
 import type { GatewayMetrics } from './metrics.ts'
-import { discardBody, readBody } from './read-body.ts'
+import { createBodyReader, discardBody, PIECES_MAX, type Body } from './read-body.ts'
 import type { Receive, Received, Target } from './receive-callback.ts'
 import type { createRefusalLog } from './refusal-log.ts'
 import { describeRefusal, type Refusal } from './rejection.ts'
@@ -14,6 +14,10 @@ import { headersOf } from './request-headers.ts'
 /** Providers give up after 5 s; the rest is for the network. */
 export const ANSWER_MS_MAX = 4_000
 const BODY_BYTES_MAX = 65_536
+/** Begun and not ended; of ten thousand slow senders the oldest give way. */
+const UNFINISHED_MAX = 4_096
+/** Room for 512 of the largest bodies; genuine ones have 1 to 4 KiB and come in one piece. */
+const UNFINISHED_BYTES_MAX = 33_554_432
 export const HEADER_LINES_MAX = 64
 
 export interface RouteParts {
@@ -37,6 +41,11 @@ export function createCallbackRoute(parts: RouteParts) {
   const { merchants, clock, metrics, logRefusal } = parts
   const routes = new Map<string, Route>()
   for (const [name, entry] of PROVIDERS) routes.set(name, { entry, success: prepare(entry.answers.success) })
+  const readBody = createBodyReader({
+    bytesMax: BODY_BYTES_MAX,
+    unfinishedMax: UNFINISHED_MAX,
+    unfinishedBytesMax: UNFINISHED_BYTES_MAX,
+  })
   let inFlight = 0
   metrics.watchInFlight(() => inFlight)
 
@@ -88,9 +97,9 @@ export function createCallbackRoute(parts: RouteParts) {
       discardBody(request)
       return
     }
-    readBody(request, BODY_BYTES_MAX, (body) => {
+    readBody(request, (body) => {
       if (body.kind !== 'complete') {
-        refuse({ kind: body.kind === 'too_large' ? 'too_large' : 'incomplete_body' })
+        refuse(NO_BODY[body.kind])
         return
       }
       if (inFlight >= parts.inFlightMax) {
@@ -114,6 +123,13 @@ export function createCallbackRoute(parts: RouteParts) {
     })
   }
 }
+
+const NO_BODY = {
+  too_large: { kind: 'too_large' },
+  too_many_pieces: { kind: 'malformed', field: 'body', detail: `more than ${PIECES_MAX} pieces` },
+  crowded_out: { kind: 'overloaded' },
+  incomplete: { kind: 'incomplete_body' },
+} as const satisfies Record<Exclude<Body['kind'], 'complete'>, Refusal>
 
 /** What can be refused before a byte of the body is read. */
 function earlyRefusal(request: IncomingMessage, receive: Receive | undefined, full: boolean): Refusal | undefined {

@@ -144,6 +144,17 @@ describe('hostile requests', () => {
       expect(performance.now() - startedMs).toBeLessThan(2_000) // Not the server's time limit.
     }))
 
+  test('a body in chunks of one byte is refused in the sender’s form at once', () =>
+    withGateway(async ({ gateway }) => {
+      const { path, headers } = merchant.wechatpay('T1')
+      const endless = await rawConnection(gateway.port)
+      endless.write(head(path, { ...headers, 'transfer-encoding': 'chunked' }))
+      endless.write('1\r\na\r\n'.repeat(64_000))
+      const startedMs = performance.now()
+      expect(await endless.closed).toMatch(/^HTTP\/1.1 400[^]*"FAIL"/)
+      expect(performance.now() - startedMs).toBeLessThan(2_000) // Not the server's time limit.
+    }))
+
   test('what the parser refuses is a plain 4xx, is counted, and ends its connection', () =>
     withGateway(async ({ gateway }) => {
       const { path } = merchant.wechatpay('T1')
