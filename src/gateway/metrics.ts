@@ -53,7 +53,7 @@ export function createMetrics(registry = new Registry()) {
     }),
     returns: new Counter({
       name: 'paidonce_gateway_returns_total',
-      help: 'Buyers sent back by a provider: verified (shown, no more), refused, unknown (nothing is returned to there)',
+      help: 'Buyers sent back by a provider: verified (shown, no more), refused, failed (overload), unknown (nothing is returned to there)',
       labelNames: ['provider', 'outcome'] as const,
       registers,
     }),

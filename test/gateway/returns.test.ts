@@ -1,12 +1,19 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { Agent } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createApp } from '../../src/gateway/app.ts'
+import { createMetrics } from '../../src/gateway/metrics.ts'
 import type { Gateway } from '../../src/gateway/start.ts'
 import { bareCloseNotice, returnFields } from '../../src/providers/alipay/notice-fields.ts'
 import { signNotice, signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'
+import type { Provider } from '../../src/providers/provider.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLog } from '../../src/runtime/log.ts'
 import { withFakeGateway, type FakeGateway } from '../helpers/fake-gateway.ts'
 import { metric } from '../helpers/gateway.ts'
 import { post, rawConnection } from '../helpers/http.ts'
@@ -36,7 +43,8 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const withGateway = (work: (fake: FakeGateway) => Promise<void>) => withFakeGateway(directory, () => NOW, work)
+const withGateway = (work: (fake: FakeGateway) => Promise<void>, env: Record<string, string> = {}) =>
+  withFakeGateway(directory, () => NOW, work, env)
 const open = ({ port }: Gateway, path: string, options: { method?: string; agent?: Agent } = {}) =>
   post(port, { path, headers: {}, rawBody: Buffer.alloc(0) }, { method: 'GET', ...options })
 const returned = (query: string, to = 'alipay/shop1') => `/returns/${to}?${query}`
@@ -159,3 +167,52 @@ test('connections are kept, a body is let pass, and too many header lines are re
     lines.write(`GET ${returned(v.rawQuery)} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${many}\r\n`)
     expect(await lines.closed).toMatch(/^HTTP\/1\.1 (400|431)/)
   }))
+
+test('returns had no limit: anybody could have had the gateway verify nothing but them', () =>
+  withGateway(
+    async ({ gateway, logLines }) => {
+      // In one packet, so that they come in one turn.
+      const raw = await rawConnection(gateway.port)
+      const line = (end = '') => `GET ${returned(v.rawQuery)} HTTP/1.1\r\nhost: x\r\n${end}\r\n`
+      raw.write(line() + line() + line() + line('connection: close\r\n'))
+      const answers = await raw.closed
+      expect(answers.match(/HTTP\/1\.1 \d+/g)?.map((found) => found.slice(-3))).toEqual(['200', '200', '503', '503'])
+      expect(answers.match(/\{"verified":false\}\n/g)).toHaveLength(2)
+      expect(logLines.filter((logged) => logged.includes('"reason":"overloaded"'))).toHaveLength(2)
+      const counted = (outcome: string) =>
+        metric(gateway, `paidonce_gateway_returns_total{provider="alipay",outcome="${outcome}"}`)
+      expect([await counted('verified'), await counted('failed')]).toEqual([2, 2])
+      // And there is room again.
+      expect((await open(gateway, returned(v.rawQuery))).status).toBe(200)
+      expect((await open(gateway, returned('x'))).status).toBe(400)
+      expect((await open(gateway, returned(v.rawQuery))).status).toBe(200)
+    },
+    { IN_FLIGHT_MAX: '2' },
+  ))
+
+test('one verification that throws is answered by itself, and the others of its turn too', async () => {
+  const verifyReturn = (query: string) => {
+    if (query === 'odd') throw new Error('a surprise')
+    return { kind: 'verified', says: { outTradeNo: query, tradeNo: '', totalAmount: '' } } as const
+  }
+  const find = () => ({ verifyReturn }) as unknown as Provider
+  const metrics = createMetrics()
+  const log = createLog('gateway', 'silent')
+  const app = createApp(
+    {
+      ...{ merchants: { names: [], find }, receive: () => undefined, inFlightMax: 9, mayKeepAlive: () => true },
+      ...{ clock: systemClock, metrics, logRefusal: () => undefined },
+    },
+    log,
+  )
+  const server = app.listen(0)
+  await once(server, 'listening')
+  const raw = await rawConnection((server.address() as AddressInfo).port)
+  const line = (query: string, end = '') => `GET ${returned(query)} HTTP/1.1\r\nhost: x\r\n${end}\r\n`
+  raw.write(line('odd') + line('T1') + line('T2', 'connection: close\r\n'))
+  expect((await raw.closed).match(/HTTP\/1\.1 \d+|"T\d"/g)).toEqual([
+    ...['HTTP/1.1 500', 'HTTP/1.1 200', '"T1"', 'HTTP/1.1 200', '"T2"'],
+  ])
+  metrics.stop()
+  server.close()
+})

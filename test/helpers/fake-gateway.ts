@@ -18,6 +18,7 @@ export async function withFakeGateway(
   merchantsDir: string,
   now: () => Date,
   work: (fake: FakeGateway) => Promise<void>,
+  moreEnv: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const published: Callback[] = []
   const logLines: string[] = []
@@ -41,7 +42,7 @@ export async function withFakeGateway(
   const clock: Clock = { now, elapsedMs: () => performance.now() }
   const env = { KAFKA_BROKERS: '127.0.0.1:1', SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1', MERCHANTS_DIR: merchantsDir }
   const log = createLog('gateway', 'info', { write: (line) => void logLines.push(line) })
-  const gateway = await startGateway(readGatewayConfig({ ...env, PORT: '0', METRICS_PORT: '0' }), {
+  const gateway = await startGateway(readGatewayConfig({ ...env, PORT: '0', METRICS_PORT: '0', ...moreEnv }), {
     clock,
     log,
     connect: () =>
