@@ -8,6 +8,7 @@ import { addMigrate } from './migrate.ts'
 import { addOrderShow } from './order-show.ts'
 import { addOrderStates } from './order-states.ts'
 import { addOrderTimeline } from './order-timeline.ts'
+import { addQueryList } from './query-list.ts'
 import type { Run } from './run-cli.ts'
 import { addSchemasRegister } from './schemas-register.ts'
 import { addTokenCreate } from './token-create.ts'
@@ -24,6 +25,7 @@ export const VERBS: Readonly<
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },
+  query: { about: 'questions to providers that wait to be asked', verbs: [addQueryList] },
   schemas: { about: 'what the schema registry knows', verbs: [addSchemasRegister] },
   token: { about: 'who may use the api', verbs: [addTokenCreate, addTokenList, addTokenRevoke] },
   topics: { about: 'the topics in Kafka', verbs: [addTopicsCreate] },

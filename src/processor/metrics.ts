@@ -53,6 +53,8 @@ export function createMetrics(registry = new Registry()) {
     heldOldestAge: gauge('held_facts_oldest_seconds', 'How long has the oldest held fact waited?'),
     anomaliesOpen: gauge('anomalies_open', 'How many anomalies wait for a person (whole installation)?', 'kind'),
     anomaliesOldestAge: gauge('anomalies_oldest_seconds', 'How long has the oldest open anomaly waited?'),
+    queriesFiled: gauge('queries_filed', 'How many questions to providers wait to be asked (whole installation)?'),
+    queriesOldestAge: gauge('queries_oldest_seconds', 'How long ago was the first of them due?'),
     deadLettersOpen: gauge('dead_letters_open', 'How many dead letters wait for a person (whole installation)?'),
   }
 }

@@ -23,6 +23,8 @@ export function sampleBacklog(metrics: Metrics, lanes: readonly LaneView[], back
   for (const [kind, count] of Object.entries(backlog.anomaliesByKind)) metrics.anomaliesOpen.set({ kind }, count)
   metrics.anomaliesOldestAge.set(backlog.anomaliesOldestSec)
   metrics.deadLettersOpen.set(backlog.deadLettersOpen)
+  metrics.queriesFiled.set(backlog.queriesFiled)
+  metrics.queriesOldestAge.set(backlog.queriesOldestSec)
   metrics.unemittedAge.reset()
   for (const { lane, ledger } of lanes)
     if (ledger !== undefined) metrics.unemittedAge.set({ lane }, backlog.unemittedSecByLane.get(lane) ?? 0)

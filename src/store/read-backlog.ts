@@ -8,6 +8,10 @@ export interface Backlog {
   readonly anomaliesByKind: Readonly<Record<string, number>>
   readonly anomaliesOldestSec: number
   readonly deadLettersOpen: number
+  /** What providers are to be asked about; at most 10,000 of a lane are counted. */
+  readonly queriesFiled: number
+  /** How long ago the first of them was due. */
+  readonly queriesOldestSec: number
   /** Age of the oldest event at or above the ledger, by lane; lanes with none are absent. */
   readonly unemittedSecByLane: ReadonlyMap<number, number>
 }
@@ -18,12 +22,23 @@ interface Row {
   anomalies: Record<string, number> | null
   anomalies_sec: number
   dead_letters: string
+  queries: string
+  queries_sec: number
   unemitted: [number, number][] | null
 }
 
 const ageSec = (instant: string) => `coalesce(extract(epoch from now() - ${instant}), 0)::float8`
+/** Of a lane: whoever files more of them is told by the number as well. */
+const QUERIES_COUNTED_MAX = 10_000
+// Lane by lane, as the index begins with the lane: every pending order has a timer, and nobody may walk them all.
 const READ_BACKLOG = `
+with queries as materialized (
+  select coalesce(sum(q.n), 0) as n, greatest(${ageSec('min(q.due_at)')}, 0) as sec
+  from (select distinct lane from lanes) l cross join lateral (select count(*) as n, min(due_at) as due_at from
+    (select due_at from timers where lane = l.lane and kind = 'query' order by due_at limit ${QUERIES_COUNTED_MAX}) t) q)
 select
+  (select n from queries) as queries,
+  (select sec from queries) as queries_sec,
   (select count(*) from facts where outcome = 'held') as held,
   (select ${ageSec('min(recorded_at)')} from facts where outcome = 'held') as held_sec,
   (select json_object_agg(kind, n) from
@@ -46,6 +61,8 @@ export async function readBacklog(db: Queryable, ledgers: ReadonlyMap<number, nu
     anomaliesByKind: row.anomalies ?? {},
     anomaliesOldestSec: row.anomalies_sec,
     deadLettersOpen: int(row.dead_letters),
+    queriesFiled: int(row.queries),
+    queriesOldestSec: row.queries_sec,
     unemittedSecByLane: new Map(row.unemitted ?? []),
   }
 }

@@ -18,7 +18,8 @@ export interface Guard {
 
 /**
  * A timer, unique by its first three fields. The lane takes `expiry` and `held_limit` itself; a `query` lies there for
- * whoever asks providers, its `ref` naming what to ask about: `refund:<out_refund_no>`.
+ * whoever asks providers, its `ref` naming what to ask about: `refund:<out_refund_no>`; one that is there already becomes
+ * due earlier, never later.
  */
 export interface NewTimer {
   readonly orderId: number
@@ -244,9 +245,11 @@ const GROUPS = `
   )}
   on conflict (merchant, group_key) do update set order_id = excluded.order_id`
 
+// Whoever asks providers puts a query off after each try. Another hint says that there is news, so it is due at once
+// again; it never puts one off. Only the first of equal ones, as one statement may not touch a row twice.
 const NEW_TIMERS = `
   insert into timers (lane, order_id, kind, ref, due_at)
-  select ${lane}, t.order_id, t.kind, t.ref, t.due_at from l, ${$.rows(
+  select distinct on (t.order_id, t.kind, t.ref) ${lane}, t.order_id, t.kind, t.ref, t.due_at from l, ${$.rows(
     't',
     ({ writes }) => writes.newTimers,
     (is) => [
@@ -256,7 +259,9 @@ const NEW_TIMERS = `
       is.timestamp('due_at', (t) => t.dueAtMs),
     ],
   )}
-  on conflict do nothing`
+  order by t.order_id, t.kind, t.ref, t.due_at
+  on conflict (order_id, kind, ref) do update set due_at = excluded.due_at
+  where timers.due_at > excluded.due_at`
 
 const DONE_TIMERS = `
   delete from timers t using l, ${$.rows(

@@ -9,7 +9,7 @@ const CLOSED = 'postgres://u:secretword@127.0.0.1:1/x'
 test('help names every noun and the exit codes', async () => {
   const { code, stdout, stderr } = await paidonce(['--help'])
   expect([code, stderr]).toEqual([0, ''])
-  for (const noun of ['callback', 'config', 'lane', 'migrate', 'order', 'schemas', 'token', 'topics'])
+  for (const noun of ['callback', 'config', 'lane', 'migrate', 'order', 'query', 'schemas', 'token', 'topics'])
     expect(stdout).toContain(`\n  ${noun}`)
   expect(stdout).toContain('Exit codes: 0 ok, 1 findings, 2 usage, 3 could not decide.')
 })
@@ -29,6 +29,7 @@ test.each([
   [['token', 'create', '--name', 'a', '--role', 'root'], 'Allowed choices are merchant, viewer, operator, admin.'],
   [['token', 'create', '--name', 'a', '--expires-in', '30'], 'such as 30d'],
   [['token', 'create', '--name', 'a'], '--role merchant needs --merchant'],
+  [['query', 'list', '--limit', '0'], 'It must be an integer from 1 to 10000.'],
   [['lane', 'resume', 'x', '--reason', 'r'], 'It must be an integer from 0 to 32767.'],
   [['lane', 'resume', '1'], "required option '--reason <text>' not specified"],
   [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor.'],

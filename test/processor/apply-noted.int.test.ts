@@ -89,6 +89,29 @@ test('a hint about a known order asks for a query once, due now, whatever is kno
     await lane.session.close()
   }))
 
+test('another hint brings a query forward that was put off, and never puts one off; other timers stay', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url, { clock: CLOCK })
+    const due = async () => (await queriesIn(pool)).map((query) => query.split(' ').slice(2, 6).join(' '))
+    const putOff = (ms: number) =>
+      pool.query(`update timers set due_at = to_timestamp($1 / 1000.0), attempts = 3 where kind = 'query'`, [ms])
+    await lane.apply([noted(0, 'A', hintOf('R-1')), aRecord(1, 'B', [aFact('q')])])
+    const others = () => pool.query(`select kind, ref, due_at from timers where kind <> 'query' order by id`)
+    const before = (await others()).rows
+    expect(before).toHaveLength(2)
+
+    await putOff(NOW_MS + 3_600_000)
+    // Twice in one batch: one statement may touch a row once only.
+    await lane.apply([noted(2, 'A', hintOf('R-1')), noted(3, 'A', hintOf('R-1'))])
+    expect(await due()).toEqual([`refund:R-1 0 ${NOW_MS} 3`])
+    await putOff(NOW_MS - 3_600_000)
+    await lane.apply([noted(4, 'A', hintOf('R-1')), aRecord(5, 'B', [aFact('q')])])
+    expect(await due()).toEqual([`refund:R-1 0 ${NOW_MS - 3_600_000} 3`])
+    expect((await others()).rows).toEqual(before)
+    await lane.session.close()
+  }))
+
 test('a hint about an order that nobody knows leaves its delivery, and nothing else', () =>
   withDatabase(async (url, pool) => {
     await create(pool, [anOrder('A')])
