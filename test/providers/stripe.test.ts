@@ -365,6 +365,30 @@ describe('the order number', () => {
     expect(inherited.verify(signed(event), NOW)).toMatchObject({ messages: [{ outTradeNo: null, facts: [] }] })
   })
 
+  test('a refund made in the Dashboard fails: no order hears of it, until the refund is given the number', () => {
+    const failed = { ...refund, status: 'failed', failure_reason: 'lost_or_stolen_card' }
+    expect(verdictOf('refund.failed', { ...failed, metadata: {} })).toMatchObject({ messages: [{ outTradeNo: null }] })
+    expect(verdictOf('refund.updated', failed)).toMatchObject({
+      messages: [{ outTradeNo: 'T1', facts: [{ eventType: 'refund_failed' }] }],
+    })
+    // What its charge said before stands, and nothing takes it back.
+    expect(verdictOf('charge.refunded', charge)).toMatchObject({
+      messages: [{ outTradeNo: 'T1', facts: [{ eventType: 'refund_succeeded' }] }],
+    })
+    expect(verdictOf('charge.updated', { ...charge, amount_refunded: 0 })).toMatchObject({
+      messages: [{ facts: [], instead: { kind: 'no_effect' } }],
+    })
+  })
+
+  test('a dispute has no number when it is created; one that it is given later is not looked at', () => {
+    expect(verdictOf('charge.dispute.created', { ...dispute, metadata: {} })).toMatchObject({
+      messages: [{ outTradeNo: null }],
+    })
+    const updated = verdictOf('charge.dispute.updated', dispute)
+    expect(updated).toMatchObject({ messages: [{ outTradeNo: 'T1', facts: [] }] })
+    expect(updated).not.toHaveProperty('messages.0.instead')
+  })
+
   test('a payment without one is kept, whatever else is wrong with it', () =>
     expect(verdictOf('payment_intent.succeeded', { ...intent, metadata: {}, amount_received: 'x' })).toMatchObject({
       messages: [{ outTradeNo: null, facts: [] }],
