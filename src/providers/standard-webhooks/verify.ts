@@ -13,6 +13,8 @@ const MESSAGE_ID = /^[\x21-\x2d\x2f-\x7e]{1,240}$/
 const SIGNATURES_MAX = 8
 /** Of ed25519: each costs a forger nothing, and us a verification per key. */
 const ED25519_SIGNATURES_MAX = 3
+/** Verifications of ed25519 for one message: one signature under all the keys there can be, or two under each of two. */
+const ED25519_TRIES_MAX = 4
 
 /** The signatures of a header by version, decoded: `v1` is HMAC-SHA256, `v1a` ed25519. */
 export interface GivenSignatures {
@@ -46,10 +48,23 @@ export function verifySignature(
 
   const given = givenSignatures(headers['webhook-signature'] ?? '')
   const head = `${id}.${timestamp}.`
-  const isSigned = keys.some(
-    ({ value, validToMs }) => validToMs >= now.getTime() && isSignedBy(value, given, head, rawBody),
-  )
-  return isSigned ? undefined : refused({ kind: 'bad_signature' })
+  const valid = keys.filter(({ validToMs }) => validToMs >= now.getTime()).map(({ value }) => value)
+  return valid.some((key) => key.type === 'secret' && isSignedBy(key, given, head, rawBody)) ||
+    isSignedByPublic(valid, given, head, rawBody)
+    ? undefined
+    : refused({ kind: 'bad_signature' })
+}
+
+/** The first signature under every public key, then the next, up to the limit. */
+function isSignedByPublic(valid: readonly KeyObject[], given: GivenSignatures, head: string, rawBody: Buffer): boolean {
+  const keys = valid.filter(({ type }) => type === 'public')
+  let tries = 0
+  for (const v1a of given.v1a)
+    for (const key of keys) {
+      if (tries++ === ED25519_TRIES_MAX) return false
+      if (isSignedBy(key, { v1: [], v1a: [v1a] }, head, rawBody)) return true
+    }
+  return false
 }
 
 /** Whether that key made one of the signatures. */
