@@ -67,6 +67,8 @@ function factsOfRefund(
   if (event === 'refund_total') return [total(`stripe:ch_${transactionId.slice('pi_'.length)}`)]
   if (event !== 'refund') {
     const failed = { ...one, eventType: 'refund_failed' } as const
+    // Its money could not go back, and that it is closed after all: two facts of one refund.
+    if (provider === 'wechatpay') return [{ ...failed, providerRef: `${one.providerRef}/${refund.state}` }]
     // What did not go back has no amount, unless the provider says one.
     return [provider === 'standard-webhooks' ? { ...failed, amountMinor: 0, currency: '', amountKind: 'none' } : failed]
   }

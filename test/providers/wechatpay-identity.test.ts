@@ -82,6 +82,26 @@ describe('WeChat Pay: one fact, whoever tells it', () => {
     expect(told).toMatchObject({ paymentRef: 'wechatpay:420000202405201', amountMinor: 30, amountKind: 'individual' })
   })
 
+  test('a refund that is closed after it was abnormal was the same fact again, and nobody saw it', () => {
+    const told = (status: RefundOrder['status']) => factsOf(composeRefund('EV-1', direct, refundOf(1, { status })))
+    const asked = (status: RefundOrder['status']) =>
+      read(factsOfRefundQuery(refundAnswer(refundOf(1, { status })), NOW))
+    for (const [status, cause] of [
+      ['ABNORMAL', 'refund_failed/wechatpay:5030201/abnormal'],
+      ['CLOSED', 'refund_failed/wechatpay:5030201/closed'],
+      ['SUCCESS', 'refund_succeeded/wechatpay:5030201'],
+    ] as const) {
+      expect(told(status).map(factCause)).toEqual([cause])
+      expect(asked(status).map(factCause)).toEqual([cause])
+    }
+    // With what is behind it the number must still be one that can be kept.
+    const longest = '5'.repeat(256 - 'wechatpay:'.length - '/abnormal'.length)
+    const asksFor = (refund_id: string) =>
+      factsOfRefundQuery({ ...refundAnswer(refundOf(1, { status: 'ABNORMAL' })), refund_id }, NOW)
+    expect(asksFor(longest)).toHaveLength(1)
+    expect(asksFor(`${longest}5`)).toBe('refund_id')
+  })
+
   test('a refund in the bill is the same fact, though its time is when it was asked for', () => {
     const [told] = factsOf(composeRefund('EV-1', direct, refundOf(1)))
     const [found] = billed(direct, recipient, [], [refundOf(1, { at: new Date('2024-05-20T05:00:00Z') })])
@@ -116,12 +136,13 @@ describe('WeChat Pay: one fact, whoever tells it', () => {
       ...factsOf(composePayment('EV-2', direct, again)),
       ...factsOf(composeRefund('EV-3', direct, refundOf(1))),
       ...factsOf(composeRefund('EV-4', direct, refundOf(1, { refundId: '50302099', outRefundNo: 'R-99' }))),
-      // The first try failed, and went through later: two things that happened.
+      // The first try failed, was given up, and went through after all: three things that happened.
       ...factsOf(composeRefund('EV-5', direct, refundOf(1, { status: 'ABNORMAL' }))),
+      ...factsOf(composeRefund('EV-6', direct, refundOf(1, { status: 'CLOSED' }))),
       ...read(factsOfPaymentQuery(unpaidAnswer(direct, paid(1), 'CLOSED'), recipient, NOW)),
     ]
-    expect(facts).toHaveLength(6)
-    expect(new Set(facts.map((fact) => identity('T1', fact))).size).toBe(6)
+    expect(facts).toHaveLength(7)
+    expect(new Set(facts.map((fact) => identity('T1', fact))).size).toBe(7)
     // One number, as a refund and as a payment.
     const [payment] = factsOf(composePayment('EV-1', direct, { ...paid(1), transactionId: '5030201' }))
     expect(payment && factCause(payment)).not.toBe(facts[2] && factCause(facts[2]))

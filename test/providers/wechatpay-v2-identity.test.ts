@@ -103,6 +103,7 @@ test('one refund is one fact: told by v3, asked of v2 and of v3, and billed', ()
       ...only(facts(v3.factsOfRefundQuery(refundAnswerV3(refundOf(1, { status })), LATER))),
       eventTimeMs: failed.eventTimeMs,
     })
+    expect(failed.providerRef).toBe(`wechatpay:${refundOf(1).refundId}/${status.toLowerCase()}`)
   }
 })
 
@@ -128,9 +129,10 @@ test('two different facts never share an identity', () => {
     ...told(paymentFields(direct, { ...paid(1), transactionId: '42000000009' })),
     ...refundsQueried(refundAnswer(direct, [refundOf(1), refundOf(2)])),
     ...refundsQueried(refundAnswer(direct, [refundOf(1, { status: 'CLOSED' })])),
+    ...refundsQueried(refundAnswer(direct, [refundOf(1, { status: 'ABNORMAL' })])),
     ...queried(unpaidAnswer(direct, 'T1', 'CLOSED')),
   ]
-  expect(all).toHaveLength(6)
+  expect(all).toHaveLength(7)
   expect(new Set(all.map(factCause)).size).toBe(all.length)
 })
 

@@ -51,14 +51,15 @@ const message = {
     },
   ],
 }
+const statusOf = (detail: string) => detail.split('; ')[1] ?? ''
 const refundMessage = (n: number, eventType: 'refund_succeeded' | 'refund_failed', detail: string) => ({
   outTradeNo: `T${n}`,
-  messageType: `REFUND.${eventType === 'refund_succeeded' ? 'SUCCESS' : (detail.split('; ')[1] ?? '')}`,
+  messageType: `REFUND.${eventType === 'refund_succeeded' ? 'SUCCESS' : statusOf(detail)}`,
   messageId: `EV-${n}`,
   facts: [
     {
       eventType,
-      providerRef: `wechatpay:503020${n}`,
+      providerRef: `wechatpay:503020${n}${eventType === 'refund_failed' ? `/${statusOf(detail).toLowerCase()}` : ''}`,
       paymentRef: `wechatpay:42000020240520${n}`,
       amountMinor: 30 * n,
       currency: 'CNY',

@@ -34,7 +34,8 @@ export const isRefundStatus = (status: unknown): status is Refund['status'] =>
  */
 export function refundFact(refund: Refund, otherwiseMs: number): Fact | string {
   const { refundId, transactionId, refundFen, currency = 'CNY', status } = refund
-  const providerRef = prefixed(refundId)
+  // ABNORMAL and CLOSED of one refund are two things that happen to it, and its success a third.
+  const providerRef = prefixed(refundId, status === 'SUCCESS' ? '' : `/${status.toLowerCase()}`)
   if (providerRef === undefined) return 'refund_id'
   const paymentRef = prefixed(transactionId)
   if (paymentRef === undefined) return 'transaction_id'
@@ -56,8 +57,8 @@ export function refundFact(refund: Refund, otherwiseMs: number): Fact | string {
 }
 
 /** A number of WeChat Pay's as a fact's reference; undefined if it is none that can be kept. */
-function prefixed(number: unknown): string | undefined {
+function prefixed(number: unknown, suffix = ''): string | undefined {
   if (!isIdentity(number)) return undefined
-  const reference = `wechatpay:${number}`
+  const reference = `wechatpay:${number}${suffix}`
   return isIdentity(reference) ? reference : undefined
 }
