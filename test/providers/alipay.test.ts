@@ -325,11 +325,28 @@ describe('alipay', () => {
       { amountKind: 'cumulative', amountMinor: 1000, eventTimeMs: noticedMs },
       {},
     ])
-    for (const refund_fee of ['0.00', '', 'ten', '1e1'])
+    for (const refund_fee of ['ten', '1e1', '-0.00', Buffer.from('ff', 'hex')])
       expect(factsOf({ ...partialRefund, refund_fee })).toEqual(refused('malformed', 'refund_fee'))
-    expect(factsOf(without(partialRefund, 'refund_fee'))).toEqual(refused('malformed', 'refund_fee'))
+    expect(factsOf({ ...fullRefund, refund_fee: '0.00' })).toEqual(refused('malformed', 'refund_fee'))
     for (const refund_fee of ['0', '0.0', '0.00'])
       expect(factsOf({ ...payment, refund_fee, gmt_refund: '' })).toEqual([paymentFact])
+  })
+
+  test('a refund that does not say how much kept its payment out, each time it came', () => {
+    const detail = 'gmt_refund 2024-05-21 10:00:00.320 without a refund_fee'
+    const told = [{ ...paymentFact, detail: `${detail}; out_biz_no R-1` }]
+    for (const trade_status of ['TRADE_SUCCESS', 'TRADE_FINISHED']) {
+      for (const refund_fee of ['0.00', '0', ''])
+        expect(factsOf({ ...partialRefund, trade_status, refund_fee })).toEqual(told)
+      expect(factsOf({ ...without(partialRefund, 'refund_fee'), trade_status })).toEqual(told)
+    }
+    expect(factsOf(without(partialRefund, 'refund_fee', 'out_biz_no'))).toEqual([{ ...paymentFact, detail }])
+    expect(factsOf(without(partialRefund, 'refund_fee', 'gmt_payment'))).toMatchObject([
+      { eventType: 'payment_succeeded', eventTimeMs: Date.parse('2024-05-21T02:00:00Z') },
+    ])
+    expect(factsOf({ ...partialRefund, refund_fee: '', total_amount: 'x' })).toEqual(
+      refused('malformed', 'total_amount'),
+    )
   })
 
   test('a full refund is no close: TRADE_CLOSED with a refund in it', () => {

@@ -80,10 +80,14 @@ function factsOf(text: ReadText, kind: 'payment' | 'refund' | 'closed', now: Dat
   const refundFee = text('refund_fee')
   // A trade that is closed after a refund is refunded in full, whether it says how much or not.
   const isAll = refundFee === undefined && status === 'TRADE_CLOSED'
-  const refundedFen = isAll ? totalFen : fenOfYuan(refundFee ?? '')
-  if (refundedFen === undefined || refundedFen === 0) return 'refund_fee'
+  const refundedFen = isAll ? totalFen : fenOfYuan(refundFee === undefined ? '0' : (refundFee ?? ''))
   const outBizNo = text('out_biz_no')
-  const detail = detailOf(outBizNo ? `out_biz_no ${outBizNo}` : undefined, status ?? undefined)
+  const number = outBizNo ? `out_biz_no ${outBizNo}` : undefined
+  // The payment is proven all the same. Of the refund a person is told; how much it was, the refund query knows.
+  if (refundedFen === 0 && status !== 'TRADE_CLOSED')
+    return [{ ...payment(), detail: detailOf(`gmt_refund ${text('gmt_refund') ?? ''} without a refund_fee`, number) }]
+  if (refundedFen === undefined || refundedFen === 0) return 'refund_fee'
+  const detail = detailOf(number, status ?? undefined)
   const refund = refundedSoFar(tradeNo, refundedFen, chinaTimeMs(text('gmt_refund')) ?? noticedMs(), detail)
   return paidAt === undefined ? [refund] : [refund, payment()]
 }
