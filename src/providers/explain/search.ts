@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import type { CallbackRequest, Provider } from '../provider.ts'
 import { bodyForm } from './body-form.ts'
 import type { Distortion, Restored, Seen } from './distortion.ts'
-import { DISTORTIONS, LAST_RESORT } from './distortions.ts'
+import { LAST_RESORT } from './distortions-of-parsing.ts'
+import { DISTORTIONS } from './distortions.ts'
 
 /** A provider bound to a merchant's keys, by its names. */
 export interface Bound {
