@@ -11,6 +11,8 @@ export interface ConfigFiles {
   readonly secret: z.ZodType<string>
   /** An RSA public key of at least 2048 bits: PEM, or base64 of the DER as Alipay's console shows it. */
   readonly publicKey: z.ZodType<KeyObject>
+  /** The same, or a certificate's: for a key that is only compared with, so that its end does not matter. */
+  readonly anyPublicKey: z.ZodType<KeyObject>
   /** An X.509 certificate with such a key. */
   readonly certificate: z.ZodType<X509Certificate>
 }
@@ -39,6 +41,11 @@ export function dated<T>(file: z.ZodType<T>): z.ZodType<Dated<T>> {
 }
 
 const RSA_BITS_MIN = 2_048
+const CERTIFICATE = /-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/
+/** OpenSSL takes one for its public key, which would verify for ever. */
+const IS_CERTIFICATE =
+  'holds a certificate, whose end would not be known here: name it in certificateFiles (Alipay) or in ' +
+  'platformCertificates (WeChat Pay), or give the public key alone'
 
 /**
  * @param parts what reads the files and makes the keys: given where the same directory is loaded more than once;
@@ -62,20 +69,24 @@ export function configFiles(
         return fail(context, `cannot read the file ${name}: it must exist beside this one and be readable`)
       }
     })
+  const publicKeyOf = (content: string, context: z.RefinementCtx) => {
+    if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
+    try {
+      const key = maker.publicKey(content)
+      return isStrongRsa(key) ? key : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
+    } catch {
+      return fail(context, 'must hold a public key, as PEM or as base64 of its DER form')
+    }
+  }
   return {
     secret: text.transform((content) => {
       onSecret(content)
       return content
     }),
-    publicKey: text.transform((content, context) => {
-      if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
-      try {
-        const key = maker.publicKey(content)
-        return isStrongRsa(key) ? key : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
-      } catch {
-        return fail(context, 'must hold a public key, as PEM or as base64 of its DER form')
-      }
-    }),
+    publicKey: text.transform((content, context) =>
+      CERTIFICATE.test(content) ? fail(context, IS_CERTIFICATE) : publicKeyOf(content, context),
+    ),
+    anyPublicKey: text.transform(publicKeyOf),
     certificate: text.transform((content, context) => {
       try {
         const certificate = maker.certificate(content)

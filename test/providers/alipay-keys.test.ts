@@ -170,6 +170,16 @@ describe('a mistake in the section is told at start', () => {
       'certificateFiles.0: is the app',
     ],
     [
+      'a certificate in place of a public key, which had no end then',
+      { publicKeyFiles: ['bare.pem', 'newer.crt'] },
+      'publicKeyFiles.1: holds a certificate, whose end would not be known here: name it in certificateFiles',
+    ],
+    [
+      'the same with an end of our own',
+      { publicKeyFiles: [{ file: 'newer.crt', validUntil: '2034-01-01T00:00:00Z' }] },
+      'publicKeyFiles.0.file: holds a certificate',
+    ],
+    [
       'one certificate twice',
       { certificateFiles: ['older.crt', 'older.crt'] },
       'certificateFiles: names the same certificate twice',

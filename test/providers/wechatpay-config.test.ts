@@ -104,6 +104,12 @@ describe("a merchant's section for WeChat Pay", () => {
       'publicKeys.0.publicKeyId: must be PUB_KEY_ID_ and digits',
     ],
     [
+      'a certificate in place of a public key, which had no end then',
+      { publicKeys: [{ publicKeyId: PUBLIC_KEY_ID, publicKeyFile: 'platform.crt' }] },
+      'publicKeys.0.publicKeyFile: holds a certificate, whose end would not be known here: name it in certificateFiles ' +
+        '(Alipay) or in platformCertificates (WeChat Pay)',
+    ],
+    [
       'a serial written beside a certificate',
       { platformCertificates: [{ certificateFile: 'platform.crt', serial: SERIAL }] },
       'platformCertificates.0: Unrecognized key',

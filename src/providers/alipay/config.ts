@@ -34,7 +34,7 @@ export function alipayConfig(files: ConfigFiles): z.ZodType<AlipayConfig> {
       sellerEmails: z.array(z.string().min(3).max(128)).max(20).default([]),
       publicKeyFiles: z.array(dated(files.publicKey)).max(KEYS_MAX).default([]),
       certificateFiles: z.array(dated(files.certificate)).max(KEYS_MAX).default([]),
-      appPublicKeyFile: files.publicKey.optional(),
+      appPublicKeyFile: files.anyPublicKey.optional(),
     })
     .transform(({ publicKeyFiles, certificateFiles, appPublicKeyFile, ...ids }, context) => {
       const problem = (message: string, ...path: (string | number)[]) => {
