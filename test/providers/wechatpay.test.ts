@@ -16,6 +16,7 @@ import {
   payment,
   platformSigner,
   provider,
+  PUBLIC_KEY_ID,
   refundOf,
   sharing,
   signedBytes,
@@ -174,11 +175,21 @@ describe('wechatpay', () => {
     const byCertificate = notice({}, { ...platformSigner, serial: certificate.serialNumber })
     expect(provider.verify(byCertificate, NOW)).toEqual({ kind: 'verified', messages: [message] })
     // Same key, other name: which one signed is never guessed.
-    for (const serial of ['PUB_KEY_ID_02', certificate.serialNumber.toLowerCase(), '0', '389173871612', 'constructor'])
+    for (const serial of ['PUB_KEY_ID_02', PUBLIC_KEY_ID.toLowerCase(), '0', '389173871612', 'constructor', 'ff'])
       expect(provider.verify(notice({}, { ...platformSigner, serial }), NOW)).toEqual({
         kind: 'refused',
         rejection: { kind: 'unknown_key', keyId: serial },
       })
+  })
+
+  test('a serial in lower case was an unknown key', () => {
+    const lower = notice({}, { ...platformSigner, serial: certificate.serialNumber.toLowerCase() })
+    expect(certificate.serialNumber.toLowerCase()).not.toBe(certificate.serialNumber)
+    expect(provider.verify(lower, NOW)).toEqual({ kind: 'verified', messages: [message] })
+    expect(provider.inspect.namedKey(lower)).toBe(certificate.serialNumber)
+    expect(provider.inspect.namedKey(notice())).toBe(PUBLIC_KEY_ID)
+    const nothing = { headers: {}, repeatedHeaders: [], rawBody: Buffer.alloc(0) }
+    expect(provider.inspect.namedKey(nothing)).toBeUndefined()
   })
 
   test('refuses a certificate that has expired, though it signed well', () => {

@@ -3,7 +3,7 @@ import { fingerprint } from '../fingerprint.ts'
 import type { Inspection } from '../provider.ts'
 import { decodeSignature } from '../signature.ts'
 import type { PlatformKey } from './config.ts'
-import { signedMessage } from './verify.ts'
+import { serialOf, signedMessage } from './verify.ts'
 
 const UNIX_SECONDS = /^\d{1,12}$/
 
@@ -22,7 +22,10 @@ export const inspectWechatpay = (platformKeys: ReadonlyMap<string, PlatformKey>)
       if (content === undefined || platform === undefined || signature === undefined) return false
       return verify('RSA-SHA256', content, platform.key, signature)
     },
-    namedKey: ({ headers }) => headers['wechatpay-serial'],
+    namedKey: ({ headers }) => {
+      const named = headers['wechatpay-serial']
+      return named === undefined ? undefined : serialOf(named)
+    },
     signedAtSec: ({ headers }) => {
       const timestamp = headers['wechatpay-timestamp'] ?? ''
       return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined

@@ -13,6 +13,7 @@ export const SIGNED_HEADERS = [
 ] as const
 const SIGNATURE_TYPE = 'wechatpay-signature-type'
 const NONCE = /^[\x21-\x7e]{1,128}$/
+const HEX = /^[0-9a-fA-F]+$/
 const LINE_FEED = 10
 
 /** A small share of WeChat Pay's traffic carries a signature that is wrong on purpose, to see who checks. */
@@ -45,7 +46,7 @@ export function verifySignature(
   if (!NONCE.test(nonce)) return malformed('wechatpay-nonce')
   if (rawBody.length === 0) return malformed('body')
   // Only the key that the sender names: during a migration certificate and public key sign at random.
-  const platform = keys.get(keyId)
+  const platform = keys.get(serialOf(keyId))
   if (platform === undefined || platform.validToMs < now.getTime())
     return refused({ kind: 'unknown_key', keyId: keyId.slice(0, 64) })
   if (signature.startsWith(PROBE)) return refused({ kind: 'signature_probe' })
@@ -56,6 +57,12 @@ export function verifySignature(
     ? undefined
     : refused({ kind: 'bad_signature' })
 }
+
+/**
+ * A serial as keys are kept by it: hexadecimal in upper case, as certificates have it; `PUB_KEY_ID_…` is what it is.
+ * Never a number: decimal it was another certificate's.
+ */
+export const serialOf = (named: string): string => (HEX.test(named) ? named.toUpperCase() : named)
 
 /** `timestamp\nnonce\nbody\n`, the last line feed included. */
 export function signedMessage(timestamp: string, nonce: string, rawBody: Buffer): Buffer {
