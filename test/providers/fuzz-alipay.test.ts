@@ -18,7 +18,8 @@ import {
   waiting,
   without,
 } from './alipay-subject.ts'
-import { fuzzProvider, isKeptAsAmbiguous } from './fuzz.ts'
+import { fuzzProvider } from './fuzz.ts'
+import { isKeptAsAmbiguous } from './fuzz-law.ts'
 import { mutateBody } from './mutate.ts'
 import { platformPrivateKey } from './vectors.ts'
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { flatXml, signFields } from '../../src/providers/wechatpay-v2/sign.ts'
 import { printedRandom, randomOf } from '../helpers/seed.ts'
-import { fuzzProvider, isKeptAsAmbiguous } from './fuzz.ts'
+import { fuzzProvider } from './fuzz.ts'
+import { isKeptAsAmbiguous } from './fuzz-law.ts'
 import { mutate } from './mutate.ts'
 import {
   bothTypes,

@@ -36,17 +36,18 @@ const BYPASSES = [
   'x-test',
 ]
 
-/** One to three changes of a request, and what they were called. */
-export function mutate(request: CallbackRequest, mutation: Mutation): { request: CallbackRequest; how: string } {
-  const { random } = mutation
-  let changed = request
+/** One to three changes of a request, what they were called, and of which genuine request the body is (or most of it). */
+export function mutate(request: CallbackRequest, mutation: Mutation) {
+  const { random, others } = mutation
+  let [changed, origin] = [request, request]
   const names: string[] = []
   for (let times = 1 + random.below(3); times > 0; times--) {
     const [name, change] = random.pick(random.chance(0.55) ? OF_BODY : OF_HEADERS)
     changed = change(changed, mutation)
+    origin = others.find(({ rawBody }) => rawBody.equals(changed.rawBody)) ?? origin
     names.push(name)
   }
-  return { request: changed, how: names.join(', ') }
+  return { request: changed, how: names.join(', '), origin }
 }
 
 /** One to three changes of a body. */
