@@ -88,12 +88,21 @@ describe('one fact, wherever it is learnt', () => {
     expect(unnumbered).toEqual(identities(factsOfRefundQuery({ ...queriedRefund, out_request_no: 'T1_2024' })))
   })
 
-  test('a full refund and a close are the same in a notice and a query', () => {
+  test('a full refund is the same in a notice and a query', () => {
     const closed = { ...queried, trade_status: 'TRADE_CLOSED' }
     expect(identities(factsOfPaymentQuery(closed, NOW))).toEqual(identities(factsOf(fullRefund)))
-    expect(identities(factsOfPaymentQuery({ ...closed, send_pay_date: undefined }, NOW))).toEqual(
-      identities(factsOf(unpaidClose)),
-    )
+  })
+
+  test('a trade that was refunded in full was closed unpaid by a query that did not say when it was paid', () => {
+    for (const send_pay_date of [undefined, '', null]) {
+      const closed = { ...queried, trade_status: 'TRADE_CLOSED', send_pay_date }
+      expect(factsOfPaymentQuery(closed, NOW)).toEqual([])
+      const zero = { receipt_amount: '0.00', buyer_pay_amount: '0.00', invoice_amount: '0.00', point_amount: '0.00' }
+      expect(factsOfPaymentQuery({ ...closed, ...zero }, NOW)).toEqual([])
+      // It was paid, and does not say when.
+      for (const figure of ['receipt_amount', 'buyer_pay_amount', 'invoice_amount', 'point_amount', 'refund_fee'])
+        expect(factsOfPaymentQuery({ ...closed, ...zero, [figure]: '0.01' }, NOW)).toBe('send_pay_date')
+    }
   })
 
   test('no two different facts share an identity', () => {

@@ -3,14 +3,21 @@ import { chinaTimeMs } from '../china-time.ts'
 import { detailOf } from '../detail.ts'
 import type { Fields } from '../fields.ts'
 import { fenOfYuan } from './amount.ts'
-import { closedFact, isRequestNo, isTradeNo, oneRefund, paymentFact, refundedSoFar } from './trade-facts.ts'
+import { isRequestNo, isTradeNo, oneRefund, paymentFact, refundedSoFar } from './trade-facts.ts'
 
 /** Nobody has scanned or confirmed yet: most trades are only made then. */
 const NO_TRADE = 'ACQ.TRADE_NOT_EXIST'
 
+/** Above nothing only where somebody has paid; 0.00 proves nothing, as some products always say that. */
+const OF_A_PAYMENT = ['receipt_amount', 'buyer_pay_amount', 'invoice_amount', 'point_amount', 'refund_fee']
+
 /**
  * The facts in a verified answer of `alipay.trade.query` (the object under `alipay_trade_query_response`), or the name
- * of the field that is not as documented. None: not paid yet. Refunds in part are not in it: ask `factsOfRefundQuery`.
+ * of the field that is not as documented. None: not paid yet, or nothing certain. Refunds in part are not in it: ask
+ * `factsOfRefundQuery`.
+ * `TRADE_CLOSED` is what a trade that was refunded in full is, and one that nobody paid. Only `send_pay_date` tells the
+ * one from the other, and may be missing: so that an answer without it never says that the trade was closed unpaid. The
+ * notice does, or the order ends by its own time.
  * @param now when it was asked: the time of a fact whose own the answer does not say
  */
 export function factsOfPaymentQuery(answer: Fields, now: Date): readonly Fact[] | string {
@@ -20,8 +27,8 @@ export function factsOfPaymentQuery(answer: Fields, now: Date): readonly Fact[] 
   if (!isTradeNo(tradeNo)) return 'trade_no'
   if (currency !== 'CNY') return 'trans_currency'
   const paidAt = answer['send_pay_date']
-  // Of an unpaid trade nothing was passed on to the seller.
-  if (status === 'TRADE_CLOSED' && !paidAt) return [closedFact(tradeNo, now.getTime())]
+  if (status === 'TRADE_CLOSED' && !paidAt)
+    return OF_A_PAYMENT.some((name) => (fenOf(answer[name]) ?? 0) > 0) ? 'send_pay_date' : []
   if (status !== 'TRADE_SUCCESS' && status !== 'TRADE_FINISHED' && status !== 'TRADE_CLOSED') return 'trade_status'
 
   const totalFen = fenOf(answer['total_amount'])
