@@ -17,4 +17,7 @@ export function chinaTimeMs(text: unknown): number | undefined {
   return real(Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, '0')}Z`) - OFFSET_MS)
 }
 
+/** Beijing's time without a zone, as `2026-01-02T03:04:05.006`: what it was then and there. */
+export const inBeijing = (at: Date): string => new Date(at.getTime() + OFFSET_MS).toISOString().slice(0, -1)
+
 const real = (ms: number) => (isTimeMs(ms) ? ms : undefined)

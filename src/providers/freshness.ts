@@ -9,3 +9,9 @@ const UNIX_SECONDS = /^\d{10}$/
  */
 export const ageSec = (timestamp: string, now: Date): number | undefined =>
   UNIX_SECONDS.test(timestamp) ? Math.floor(now.getTime() / 1_000) - Number(timestamp) : undefined
+
+const DIGITS = /^\d{1,12}$/
+
+/** A signed time in seconds since 1970 in any number of digits: for whoever explains why it is refused. */
+export const signedSec = (timestamp: string): number | undefined =>
+  DIGITS.test(timestamp) ? Number(timestamp) : undefined

@@ -1,4 +1,4 @@
-import { yuanOfFen } from '../providers/alipay/amount.ts'
+import { yuanOfFen } from '../providers/yuan.ts'
 import { alipayTime, alipayTimeMs, signAnswer } from '../providers/alipay/sign.ts'
 import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'

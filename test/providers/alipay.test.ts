@@ -1,6 +1,6 @@
 import { createPublicKey, createSign, X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { fenOfYuan, yuanOfFen } from '../../src/providers/alipay/amount.ts'
+import { fenOfYuan, yuanOfFen } from '../../src/providers/yuan.ts'
 import { bareCloseNotice, returnFields } from '../../src/providers/alipay/notice-fields.ts'
 import { parseForm } from '../../src/providers/alipay/parse-form.ts'
 import { encodeForm, signReturn, type NoticeFields } from '../../src/providers/alipay/sign.ts'

@@ -2,7 +2,7 @@ import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
 import { detailOf } from '../detail.ts'
 import { isOrderNumber } from '../limits.ts'
-import { fenOfYuan } from './amount.ts'
+import { fenOfYuan } from '../yuan.ts'
 import { isRequestNo, isTradeNo, oneRefund, paymentFact } from './trade-facts.ts'
 
 /** Cells by the column's title, the unit behind it (`（元）`) included or not. */

@@ -2,7 +2,7 @@ import type { Fact } from '../../orders/model.ts'
 import { chinaTimeMs } from '../china-time.ts'
 import { detailOf } from '../detail.ts'
 import type { Fields } from '../fields.ts'
-import { fenOfYuan } from './amount.ts'
+import { fenOfYuan } from '../yuan.ts'
 import { isRequestNo, isTradeNo, oneRefund, paymentFact, refundedSoFar } from './trade-facts.ts'
 
 /** Nobody has scanned or confirmed yet: most trades are only made then. */

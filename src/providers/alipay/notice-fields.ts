@@ -1,4 +1,4 @@
-import { yuanOfFen } from './amount.ts'
+import { yuanOfFen } from '../yuan.ts'
 import { alipayTime, alipayTimeMs, type NoticeFields } from './sign.ts'
 
 /** A trade as Alipay knows it; for whoever plays Alipay. Amounts are fen. */

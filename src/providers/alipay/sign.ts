@@ -1,4 +1,5 @@
 import { sign, type KeyObject } from 'node:crypto'
+import { inBeijing } from '../china-time.ts'
 import { encodeText } from './encode-text.ts'
 import { parseForm } from './parse-form.ts'
 import { signedContent, signedNames } from './signed-content.ts'
@@ -51,9 +52,7 @@ const encode = (value: Buffer) =>
     )
 
 /** A time as Alipay writes it: Beijing's, without a zone. */
-export const alipayTime = (at: Date) => inBeijing(at).slice(0, 19)
+export const alipayTime = (at: Date) => alipayTimeMs(at).slice(0, 19)
 
 /** With milliseconds, as `gmt_refund` has them. */
-export const alipayTimeMs = (at: Date) => inBeijing(at).slice(0, 23)
-
-const inBeijing = (at: Date) => new Date(at.getTime() + 8 * 3_600_000).toISOString().replace('T', ' ')
+export const alipayTimeMs = (at: Date) => inBeijing(at).replace('T', ' ')

@@ -1,10 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { Dated } from '../config-files.ts'
 import { fingerprint } from '../fingerprint.ts'
+import { signedSec } from '../freshness.ts'
 import type { CallbackRequest, Inspection } from '../provider.ts'
 import { givenSignatures, isSignedBy, signedMessage } from './verify.ts'
-
-const UNIX_SECONDS = /^\d{1,12}$/
 
 /**
  * The signature of a message of Standard Webhooks, taken apart.
@@ -27,10 +26,7 @@ export const inspectWebhook = (keys: readonly Dated<KeyObject>[], field: string)
       return isSignedBy(known.value, givenSignatures(request.headers['webhook-signature'] ?? ''), head, request.rawBody)
     },
     namedKey: () => undefined,
-    signedAtSec: ({ headers }) => {
-      const timestamp = headers['webhook-timestamp'] ?? ''
-      return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined
-    },
+    signedAtSec: ({ headers }) => signedSec(headers['webhook-timestamp'] ?? ''),
   }
 }
 

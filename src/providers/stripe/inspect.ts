@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { Dated } from '../config-files.ts'
+import { signedSec } from '../freshness.ts'
 import type { CallbackRequest, Inspection } from '../provider.ts'
 import { isSignedBy, parseSignature, SIGNATURE_HEADER, signedMessage } from './verify.ts'
 
-const UNIX_SECONDS = /^\d{1,12}$/
 const signatureOf = ({ headers }: CallbackRequest) => parseSignature(headers[SIGNATURE_HEADER] ?? '')
 
 /** The signature of an event, taken apart. Stripe does not say which of an endpoint's secrets it used. */
@@ -20,9 +20,6 @@ export const inspectStripe = (secrets: readonly Dated<KeyObject>[]): Inspection 
       return known !== undefined && signature !== undefined && isSignedBy(known.value, signature, request.rawBody)
     },
     namedKey: () => undefined,
-    signedAtSec: (request) => {
-      const timestamp = signatureOf(request)?.timestamp ?? ''
-      return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined
-    },
+    signedAtSec: (request) => signedSec(signatureOf(request)?.timestamp ?? ''),
   }
 }

@@ -1,4 +1,5 @@
 import { createCipheriv } from 'node:crypto'
+import { inBeijing } from '../china-time.ts'
 import type { ApiKey } from './api-key.ts'
 import { signatureOf, signedContent, type SignType } from './signature.ts'
 
@@ -49,5 +50,4 @@ export function flatXml(root: 'xml' | 'root', fields: NoticeFields): string {
 export const compactTime = (at: Date) => spacedTime(at).replaceAll(/\D/g, '')
 
 /** Beijing's time as a refund has it: `2026-01-02 03:04:05`. */
-export const spacedTime = (at: Date) =>
-  new Date(at.getTime() + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
+export const spacedTime = (at: Date) => inBeijing(at).slice(0, 19).replace('T', ' ')

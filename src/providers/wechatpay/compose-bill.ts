@@ -1,4 +1,4 @@
-import { yuanOfFen } from '../alipay/amount.ts'
+import { yuanOfFen } from '../yuan.ts'
 import type { PaidOrder, Party, RefundOrder } from './compose.ts'
 import { beijing } from './sign.ts'
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { dated, type ConfigFiles, type Dated } from '../config-files.ts'
 import { isMerchantsOwn } from './merchants-own.ts'
 import type { Recipient } from './recipient.ts'
+import { RECIPIENT_FIELDS, recipientOf } from './recipient-section.ts'
 
 /** A key that WeChat Pay signs with; after `validToMs` it verifies nothing any more. */
 export interface PlatformKey {
@@ -21,17 +22,12 @@ const API_V3_KEY_BYTES = 32
 
 /** The section `wechatpay` of a merchant's file. */
 export function wechatpayConfig(files: ConfigFiles): z.ZodType<WechatpayConfig> {
-  const mchid = z.string().regex(/^\d{8,10}$/, 'must be the merchant number, 8 to 10 digits')
-  const appid = z.string().regex(/^wx[0-9a-z]{16}$/, 'must be wx and 16 letters or digits')
   const apiV3Key = files.secret
     .refine((text) => Buffer.byteLength(text) === API_V3_KEY_BYTES, 'must hold exactly 32 bytes, the APIv3 key')
     .transform((text) => createSecretKey(Buffer.from(text)))
   return z
     .strictObject({
-      mchid,
-      appids: z.array(appid).min(1).max(20),
-      subMchids: z.array(mchid).max(200).default([]),
-      subAppids: z.array(appid).max(200).default([]),
+      ...RECIPIENT_FIELDS,
       apiV3KeyFiles: z.array(dated(apiV3Key)).min(1).max(4),
       platformCertificates: z.array(certificateShape(files)).max(8).default([]),
       publicKeys: z.array(publicKeyShape(files)).max(8).default([]),
@@ -42,16 +38,7 @@ export function wechatpayConfig(files: ConfigFiles): z.ZodType<WechatpayConfig> 
       const issue = (message: string) => context.addIssue({ code: 'custom', message })
       if (keys.length === 0) issue('must name a key in platformCertificates or publicKeys: nothing could be verified')
       if (platformKeys.size < keys.length) issue('names two keys of the same serial: keep one')
-      if (section.subAppids.length > 0 && section.subMchids.length === 0)
-        issue('names subAppids, which are those of subMchids, but no subMchids')
-      return {
-        mchid: section.mchid,
-        appids: new Set(section.appids),
-        subMchids: new Set(section.subMchids),
-        subAppids: new Set(section.subAppids),
-        apiV3Keys: section.apiV3KeyFiles,
-        platformKeys,
-      }
+      return { ...recipientOf(section, context), apiV3Keys: section.apiV3KeyFiles, platformKeys }
     })
 }
 

@@ -1,6 +1,6 @@
-import { fenOfYuan } from '../alipay/amount.ts'
 import { chinaTimeMs } from '../china-time.ts'
 import { isOrderNumber } from '../limits.ts'
+import { fenOfYuan } from '../yuan.ts'
 import type { OrderFacts } from './facts-of-query.ts'
 import { paymentFact } from './payment-fact.ts'
 import type { BillRow } from './read-bill.ts'

@@ -1,11 +1,10 @@
 import { verify } from 'node:crypto'
 import { fingerprint } from '../fingerprint.ts'
+import { signedSec } from '../freshness.ts'
 import type { Inspection } from '../provider.ts'
 import { decodeSignature } from '../signature.ts'
 import type { PlatformKey } from './config.ts'
 import { serialOf, signedMessage } from './verify.ts'
-
-const UNIX_SECONDS = /^\d{1,12}$/
 
 /** The signature of a notification, taken apart. */
 export const inspectWechatpay = (platformKeys: ReadonlyMap<string, PlatformKey>): Inspection => {
@@ -26,9 +25,6 @@ export const inspectWechatpay = (platformKeys: ReadonlyMap<string, PlatformKey>)
       const named = headers['wechatpay-serial']
       return named === undefined ? undefined : serialOf(named)
     },
-    signedAtSec: ({ headers }) => {
-      const timestamp = headers['wechatpay-timestamp'] ?? ''
-      return UNIX_SECONDS.test(timestamp) ? Number(timestamp) : undefined
-    },
+    signedAtSec: ({ headers }) => signedSec(headers['wechatpay-timestamp'] ?? ''),
   }
 }

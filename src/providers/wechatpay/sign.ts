@@ -1,4 +1,5 @@
 import { createCipheriv, randomBytes, sign, type KeyObject } from 'node:crypto'
+import { inBeijing } from '../china-time.ts'
 import { PROBE, signedMessage } from './verify.ts'
 
 /** What WeChat Pay's side holds: a platform key with its serial, and the merchant's APIv3 key. */
@@ -92,4 +93,4 @@ export function signProbe(rawBody: Buffer, signer: WechatpaySigner, at: Date, fo
 }
 
 /** RFC 3339 with the offset that WeChat Pay writes. */
-export const beijing = (at: Date) => `${new Date(at.getTime() + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`
+export const beijing = (at: Date) => `${inBeijing(at).slice(0, 19)}+08:00`
