@@ -222,6 +222,12 @@ describe('wechatpay', () => {
     expect(provider.verify({ ...genuine, headers }, NOW).kind).toBe('verified')
     const other = { ...headers, 'wechatpay-signature-type': 'WECHATPAY2-SM2-WITH-SM3' }
     expect(provider.verify({ ...genuine, headers: other }, NOW)).toMatchObject({ rejection: { kind: 'malformed' } })
+    // Named twice, it counted as missing.
+    const repeatedHeaders = ['wechatpay-signature-type']
+    expect(provider.verify({ headers, repeatedHeaders, rawBody: genuine.rawBody }, NOW)).toEqual({
+      kind: 'refused',
+      rejection: { kind: 'repeated_header', header: 'wechatpay-signature-type' },
+    })
   })
 
   test('opens with any of the APIv3 keys held; with none it is our trouble, and the sender comes again', () => {

@@ -32,7 +32,9 @@ export function verifySignature(
 ): Refused | undefined {
   const problem = headerProblem(request, SIGNED_HEADERS)
   if (problem !== undefined) return problem
-  const { headers, rawBody } = request
+  const { headers, rawBody, repeatedHeaders } = request
+  // It may be absent; named twice it is not absent, though it is not among the headers then either.
+  if (repeatedHeaders.includes(SIGNATURE_TYPE)) return refused({ kind: 'repeated_header', header: SIGNATURE_TYPE })
   const timestamp = headers['wechatpay-timestamp'] ?? ''
   const nonce = headers['wechatpay-nonce'] ?? ''
   const keyId = headers['wechatpay-serial'] ?? ''
