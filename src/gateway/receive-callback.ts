@@ -6,8 +6,8 @@ import type { Codec } from '../schemas/codec.ts'
 import { continueTrace } from '../schemas/headers.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import type { BatchPublisher, Published } from './batch-publisher.ts'
+import { createFairTurns } from './fair-turns.ts'
 import type { Refusal } from './rejection.ts'
-import { createTurnBatch } from './turn-batch.ts'
 
 /** Whom a request is addressed to. */
 export interface Target {
@@ -39,6 +39,8 @@ interface Job {
   readonly answer: (received: Received) => void
 }
 
+/** What Kafka's acknowledgement needs of the time to the deadline: a callback verified later would be for nothing. */
+const PUBLISH_MS = 1_000
 const ACCEPTED: Received = { kind: 'accepted' }
 const refused = (refusal: Refusal): Received => ({ kind: 'refused', refusal })
 const UNPUBLISHED = {
@@ -50,8 +52,8 @@ const UNPUBLISHED = {
 } as const satisfies Record<(Published & { kind: 'failed' })['reason'], Refusal['kind']>
 
 /**
- * The way of a callback: verify its raw bytes, publish what they prove, and only then call it accepted. Verifications
- * of one turn of the event loop run back to back; a sender that has gone meanwhile changes nothing.
+ * The way of a callback: verify its raw bytes, publish what they prove, and only then call it accepted. Whose
+ * turn does not come in time is refused as overload; a sender that has gone meanwhile changes nothing.
  */
 export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Clock, log: Log): Receive {
   const verify = ({ target, request }: Job, now: Date): Verdict | undefined => {
@@ -83,15 +85,17 @@ export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Cl
     for (const record of records) publisher.publish(record, deadlineAtMs, settle)
   }
 
-  const enqueue = createTurnBatch<Job>((jobs) => {
-    const now = clock.now()
-    const verdicts = jobs.map((job) => verify(job, now))
-    for (const [index, job] of jobs.entries()) {
-      const verdict = verdicts[index]
+  const enqueue = createFairTurns<Job, Verdict | undefined>({
+    clock,
+    routeOf: ({ target }) => target.bound,
+    beginByMs: ({ deadlineAtMs }) => deadlineAtMs - PUBLISH_MS,
+    begin: verify,
+    end: (job, verdict, now) => {
       if (verdict === undefined) job.answer(refused({ kind: 'internal' }))
       else if (verdict.kind === 'refused') job.answer(refused(verdict.rejection))
       else publish(job, verdict.messages, now)
-    }
+    },
+    miss: ({ answer }) => answer(refused({ kind: 'overloaded' })),
   })
 
   return (target, request, deadlineAtMs, answer) => enqueue({ target, request, deadlineAtMs, answer })

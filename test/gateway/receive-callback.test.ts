@@ -15,7 +15,11 @@ const message = (change: Partial<VerifiedMessage> = {}): VerifiedMessage => ({
 type Sent = Parameters<BatchPublisher['publish']>[0]
 
 /** A publisher that keeps what it is given and answers as the test says; a codec that keeps the callback readable. */
-function harness(verify: () => Verdict, answers: (Published | Promise<Published>)[] = []) {
+function harness(
+  verify: () => Verdict,
+  answers: (Published | Promise<Published>)[] = [],
+  elapsedMs: () => number = () => 0,
+) {
   const sent: Sent[] = []
   const callbacks: Callback[] = []
   const publisher: BatchPublisher = {
@@ -32,19 +36,19 @@ function harness(verify: () => Verdict, answers: (Published | Promise<Published>
       return Buffer.from('encoded')
     },
   }
-  const clock = { now: () => NOW, elapsedMs: () => 0 }
+  const clock = { now: () => NOW, elapsedMs }
   const receive = createReceive(publisher, codec as Codec, clock, createLog('test', 'silent'))
   const target: Target = {
     ...{ provider: 'wechatpay', merchant: 'shop1', source: 'callback' },
     bound: { signedHeaders: ['wechatpay-serial', 'wechatpay-nonce'], verify },
   }
   const headers = { 'wechatpay-serial': 'S', authorization: 'secret', 'content-type': 'application/json' }
-  const send = (more: Record<string, string> = {}) =>
+  const send = (more: Record<string, string> = {}, to = target) =>
     new Promise<Received>((resolve) => {
       const request = { headers: { ...headers, ...more }, repeatedHeaders: [], rawBody: Buffer.from('body') }
-      receive(target, request, 4_000, resolve)
+      receive(to, request, 4_000, resolve)
     })
-  return { send, sent, callbacks }
+  return { send, sent, callbacks, target }
 }
 
 test('a verified message becomes one record under its order, with the raw bytes and the signed headers alone', async () => {
@@ -132,4 +136,42 @@ test('a surprise in verification costs its own request only', async () => {
   const [first, second] = await Promise.all([send(), send()])
   expect(first).toEqual({ kind: 'refused', refusal: { kind: 'internal' } })
   expect(second).toEqual({ kind: 'accepted' })
+})
+
+test('1,000 callbacks past their time were verified all the same, 3 ms each; now none is, and it is overload', async () => {
+  let [verified, nowMs] = [0, 0]
+  const { send } = harness(
+    () => {
+      verified += 1
+      nowMs += 3
+      return { kind: 'refused', rejection: { kind: 'bad_signature' } }
+    },
+    [],
+    () => nowMs,
+  )
+  const received = await Promise.all(Array.from({ length: 2_000 }, () => send()))
+  // What was verified left a second for Kafka's acknowledgement.
+  expect([verified, nowMs]).toEqual([1_000, 3_000])
+  const kinds = received.map((one) => one.kind === 'refused' && one.refusal.kind)
+  expect(kinds.slice(0, 1_000).every((kind) => kind === 'bad_signature')).toBe(true)
+  expect(kinds.slice(1_000).every((kind) => kind === 'overloaded')).toBe(true)
+})
+
+test('forgeries that cost milliseconds, at one merchant, do not keep another’s callbacks from their answer', async () => {
+  let nowMs = 0
+  const { send, target } = harness(
+    () => ({ kind: 'verified', messages: [message()] }),
+    [],
+    () => nowMs,
+  )
+  const costly = () => {
+    nowMs += 3
+    return { kind: 'refused', rejection: { kind: 'bad_signature' } } as const
+  }
+  const attacked: Target = { ...target, merchant: 'shop2', bound: { ...target.bound, verify: costly } }
+  const flood = Array.from({ length: 500 }, () => send({}, attacked))
+  const genuine = await Promise.all(Array.from({ length: 50 }, () => send()))
+  expect(genuine.every(({ kind }) => kind === 'accepted')).toBe(true)
+  expect(nowMs).toBeLessThan(100)
+  await Promise.all(flood)
 })
