@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import type { Merchants } from '../providers/merchants.ts'
 import { PROVIDERS, type ProviderEntry } from '../providers/registry.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { createAdmission } from './admission.ts'
 import { NOT_FOUND, prepare, send, type PreparedAnswer } from './answer.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import { createBodyReader, discardBody, PIECES_MAX, type Body } from './read-body.ts'
@@ -46,8 +47,8 @@ export function createCallbackRoute(parts: RouteParts) {
     unfinishedMax: UNFINISHED_MAX,
     unfinishedBytesMax: UNFINISHED_BYTES_MAX,
   })
-  let inFlight = 0
-  metrics.watchInFlight(() => inFlight)
+  const admission = createAdmission(parts.inFlightMax)
+  metrics.watchInFlight(admission.inFlight)
 
   const answer = (response: Response, route: Route, target: Target, startedMs: number, received: Received): void => {
     const provider = target.provider
@@ -91,7 +92,7 @@ export function createCallbackRoute(parts: RouteParts) {
     const target: Target = { provider, merchant, source: route.entry.source, bound }
     const refuse = (refusal: Refusal) => answer(response, route, target, startedMs, { kind: 'refused', refusal })
     const receive = parts.receive()
-    const early = earlyRefusal(request, receive, inFlight >= parts.inFlightMax)
+    const early = earlyRefusal(request, receive, admission.isFull(bound))
     if (early !== undefined || receive === undefined) {
       refuse(early ?? { kind: 'broker_unavailable' })
       discardBody(request)
@@ -102,17 +103,17 @@ export function createCallbackRoute(parts: RouteParts) {
         refuse(NO_BODY[body.kind])
         return
       }
-      if (inFlight >= parts.inFlightMax) {
+      if (admission.isFull(bound)) {
         refuse({ kind: 'overloaded' })
         return
       }
-      inFlight += 1
+      admission.enter(bound)
       let finished = false
       const finish = (received: Received) => {
         if (finished) return
         finished = true
         clearTimeout(timer)
-        inFlight -= 1
+        admission.leave(bound)
         answer(response, route, target, startedMs, received)
       }
       const deadlineAtMs = startedMs + ANSWER_MS_MAX

@@ -16,7 +16,7 @@ export const GATEWAY = {
   MERCHANTS_RELOAD_MS: count(0, 3_600_000, 5_000),
   /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
   PUBLISH_INTERVAL_MS: count(0, 100, 10),
-  /** Callbacks read and not yet answered; one more is refused as overload. */
+  /** Callbacks read and not yet answered; more are refused as overload, and beyond four fifths those of one route. */
   IN_FLIGHT_MAX: count(1, 100_000, 4_096),
   CONNECTIONS_MAX: count(1, 100_000, 10_000),
   KEEP_ALIVE_MS: count(100, 600_000, 65_000),

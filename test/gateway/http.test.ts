@@ -292,6 +292,23 @@ describe('time and room', () => {
     )
   })
 
+  test('one route does not take all of it: another still has its room', () =>
+    withGateway(
+      async ({ gateway, orders }) => {
+        let refused = 0
+        const count = ({ status }: { status: number }) => (refused += status === 503 ? 1 : 0)
+        const flood = Array.from({ length: 20 }, (_, i) => post(gateway.port, merchant.alipay(`A${i}`)).then(count))
+        await until('what is too much is refused', () => refused === 12)
+        expect(orders()).toHaveLength(8)
+        const other = post(gateway.port, merchant.wechatpay('T1'))
+        await until('the other is being published', () => orders().includes('T1'))
+        expect((await other).status).toBe(503)
+        await Promise.all(flood)
+      },
+      // Nobody acknowledges, so that each is in flight until its time is up.
+      { env: { IN_FLIGHT_MAX: '10' }, ack: () => new Promise(() => undefined) },
+    ))
+
   test('nor do bodies that were begun before the limit was reached get past it', () =>
     withGateway(
       async ({ gateway, orders }) => {
