@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { createUnfinished, type UnfinishedLimits } from './unfinished-bodies.ts'
+import { createUnfinished, type UnfinishedBody, type UnfinishedLimits } from './unfinished-bodies.ts'
 
 export type Body =
   | { readonly kind: 'complete'; readonly bytes: Buffer }
@@ -43,18 +43,18 @@ export function createBodyReader(limits: BodyLimits) {
     let bytes = 0
     let pieces = 0
     let settled = false
+    let entry: UnfinishedBody | undefined
     const settle = (body: Body) => {
       if (settled) return
       settled = true
       kept = NOTHING
-      unfinished.end(entry)
+      if (entry !== undefined) unfinished.end(entry)
       done(body)
     }
     const refuse = (kind: 'too_large' | 'too_many_pieces' | 'crowded_out') => {
       settle({ kind })
       discardBody(request)
     }
-    const entry = unfinished.begin(() => refuse('crowded_out'))
     request.on('data', (piece: Buffer) => {
       if (settled) return
       const length = bytes + piece.length
@@ -69,6 +69,7 @@ export function createBodyReader(limits: BodyLimits) {
         if (length > kept.length) kept = grown(kept, bytes, length, announced)
         piece.copy(kept, bytes)
         bytes = length
+        entry ??= unfinished.begin(() => refuse('crowded_out'))
         unfinished.resize(entry, kept.length)
       }
     })

@@ -1,11 +1,11 @@
 export interface UnfinishedLimits {
-  /** Bodies under way at once. */
+  /** Bodies of which a part is there. */
   readonly unfinishedMax: number
   /** What they may take together. */
   readonly unfinishedBytesMax: number
 }
 
-export interface Unfinished {
+export interface UnfinishedBody {
   bytes: number
   readonly crowdOut: () => void
 }
@@ -15,9 +15,9 @@ export interface Unfinished {
  * complete within milliseconds, so that ten thousand slow senders crowd out each other before anyone else.
  */
 export function createUnfinished({ unfinishedMax, unfinishedBytesMax }: UnfinishedLimits) {
-  const oldestFirst = new Set<Unfinished>()
+  const oldestFirst = new Set<UnfinishedBody>()
   let bytes = 0
-  const end = (entry: Unfinished): void => {
+  const end = (entry: UnfinishedBody): void => {
     if (oldestFirst.delete(entry)) bytes -= entry.bytes
   }
   const makeRoom = () => {
@@ -28,16 +28,16 @@ export function createUnfinished({ unfinishedMax, unfinishedBytesMax }: Unfinish
     }
   }
   return {
-    begin: (crowdOut: () => void): Unfinished => {
+    begin: (crowdOut: () => void): UnfinishedBody => {
       const entry = { bytes: 0, crowdOut }
       oldestFirst.add(entry)
-      if (oldestFirst.size > unfinishedMax) makeRoom()
       return entry
     },
-    resize: (entry: Unfinished, to: number): void => {
+    /** Who takes too much may be crowded out by this, or crowd out others. */
+    resize: (entry: UnfinishedBody, to: number): void => {
       bytes += to - entry.bytes
       entry.bytes = to
-      if (bytes > unfinishedBytesMax) makeRoom()
+      if (bytes > unfinishedBytesMax || oldestFirst.size > unfinishedMax) makeRoom()
     },
     end,
   }
