@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { InvalidArgumentError, Option, type Command } from 'commander'
 import { z } from 'zod'
 import { loadMerchants, type Merchants } from '../providers/merchants.ts'
@@ -7,7 +7,7 @@ import { PROVIDERS } from '../providers/registry.ts'
 import { readConfig } from '../runtime/config.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { merchantName } from './options.ts'
-import { parseSavedRequest, type SavedRequest } from './saved-request.ts'
+import { BODY_BYTES_MAX, HEAD_BYTES_MAX, parseSavedRequest, type SavedRequest } from './saved-request.ts'
 
 /** Options of the verbs that take a saved request. */
 export interface SavedRequestOptions {
@@ -27,8 +27,8 @@ export interface OpenedRequest {
   readonly at: Date
 }
 
-/** A callback has at most 64 KiB; what a proxy made of it may be longer. */
-const FILE_BYTES_MAX = 1_048_576
+/** With the empty line in between. */
+const FILE_BYTES_MAX = HEAD_BYTES_MAX + 4 + BODY_BYTES_MAX
 
 const time = (text: string) => {
   if (!z.iso.datetime({ offset: true }).safeParse(text).success)
@@ -68,12 +68,34 @@ export function openSavedRequest(
   return { saved, provider, merchant, bound, merchants, at: options.at ?? new Date() }
 }
 
+/** A pipe or a device never ends, and may have no size: neither is opened to wait for, and no more is read than fits. */
 function readFile(file: string): Buffer {
+  let bytes: Buffer | undefined
   try {
-    if (statSync(file).size <= FILE_BYTES_MAX) return readFileSync(file)
+    bytes = readRegular(file)
   } catch (error) {
     const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
     throw new CliFailure(EXIT.usage, `Cannot read ${file} (${String(code)}).`, 'Check the path.', error)
   }
-  throw new CliFailure(EXIT.usage, `${file} has more than ${FILE_BYTES_MAX} bytes.`, 'Save one request alone.')
+  if (bytes === undefined)
+    throw new CliFailure(EXIT.usage, `${file} is no regular file.`, 'Save the request into a file first.')
+  if (bytes.length > FILE_BYTES_MAX)
+    throw new CliFailure(EXIT.usage, `${file} has more than ${FILE_BYTES_MAX} bytes.`, 'Save one request alone.')
+  return bytes
+}
+
+/** @returns at most one byte more than is allowed; undefined if it is no regular file */
+function readRegular(file: string): Buffer | undefined {
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile()) return undefined
+    const buffer = Buffer.alloc(Math.min(stats.size, FILE_BYTES_MAX) + 1)
+    let length = 0
+    for (let read = -1; read !== 0 && length < buffer.length; length += read)
+      read = readSync(descriptor, buffer, length, buffer.length - length, null)
+    return buffer.subarray(0, length)
+  } finally {
+    closeSync(descriptor)
+  }
 }

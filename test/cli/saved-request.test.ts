@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -84,3 +85,30 @@ test('headers sent twice are kept apart, the body is kept to the byte', () => {
     repeated: new Map([['a', ['1', '2']]]),
   })
 })
+
+const HEAD = 'POST /callbacks/worker/shop1 HTTP/1.1\r\n'
+test.each([
+  ['a line of spaces alone', `${HEAD}x: a${' '.repeat(65_000)}b\n\nx`, 'request'],
+  ['more than 256 lines', `${HEAD}${'a:\n'.repeat(256)}\n\nx`, 'has more than 256 lines before its body'],
+  ['60,000 lines', `${HEAD}${'a:\n'.repeat(60_000)}\n\nx`, 'has no empty line in its first 65536 bytes'],
+  ['a head of more than 64 KiB', `${HEAD}a: ${'b'.repeat(65_536)}\n\nx`, 'has no empty line in its first 65536 bytes'],
+  ['a body of more than 1 MiB', `${HEAD}\n\n${'x'.repeat(1_048_577)}`, 'has a body of more than 1048576 bytes'],
+  ['the longest body', `${HEAD}a: b\n\n${'x'.repeat(1_048_576)}`, 'request'],
+  ['the most lines', `${HEAD}${'a:\n'.repeat(255)}\nx`, 'request'],
+  ['a carriage return within', `${HEAD}a: b\rc: d\n\nx`, 'has no header in line 2'],
+])('%s is read, or refused, at once', (_, text, expected) => {
+  const startedMs = performance.now()
+  const parsed = parseSavedRequest(Buffer.from(text))
+  expect(parsed.kind === 'request' ? 'request' : parsed.detail).toContain(expected)
+  // A line of 100,000 spaces took 13 s, 60,000 lines of one name 48 s.
+  expect(performance.now() - startedMs).toBeLessThan(500)
+})
+
+test('a pipe and a device are refused, and nobody waits for them', async () => {
+  const pipe = join(shop.dir, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const file of [pipe, '/dev/zero', shop.dir]) {
+    const { code, stderr } = await paidonce(['callback', 'verify', file], { MERCHANTS_DIR: shop.dir })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is no regular file')])
+  }
+}, 20_000)
