@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import Table from 'cli-table3'
+import { printable as printableText } from '../runtime/printable.ts'
 
 /** What a verb found: the same content for programs and for people. */
 export interface Output {
@@ -15,16 +16,8 @@ type Cell = string | number | boolean | null | undefined
 /** Several lines of our own in one cell; a line feed inside of a value is not trusted. */
 type Lines = readonly Cell[]
 
-/**
- * Values come from other people's systems: what could move the cursor or turn the text round is shown as \u{…}.
- * C0, DEL, C1, the bidirectional controls and zero-width characters.
- */
-export const printable = (value: Cell): string =>
-  String(value ?? '').replace(
-    // eslint-disable-next-line no-control-regex -- finding them is the purpose
-    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
-  )
+/** Values come from other people's systems. */
+export const printable = (value: Cell): string => printableText(String(value ?? ''))
 
 /** No colour and no width of the terminal: a table reads the same in a file. */
 export function table(head: readonly string[], rows: readonly (readonly (Cell | Lines)[])[]): string {

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { Command, CommanderError, Option } from 'commander'
+import { printableJson, printableLines } from '../runtime/printable.ts'
 import { CliFailure, EXIT, type ExitCode } from './failure.ts'
 import { explainFailure } from './explain-failure.ts'
 import { alarming, type Format, type Output } from './render.ts'
@@ -24,7 +25,8 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
     const options = command.optsWithGlobals<{ output: Format; dryRun?: boolean; yes?: boolean }>()
     const confirm = (question: string) => (options.yes === true ? Promise.resolve() : ask(question))
     const output = await work({ env, dryRun: options.dryRun === true, confirm })
-    process.stdout.write(options.output === 'json' ? `${JSON.stringify(output.json, null, 2)}\n` : `${output.text}\n`)
+    const text = options.output === 'json' ? jsonOf(output.json) : printableLines(output.text)
+    process.stdout.write(`${text}\n`)
     if (output.undecided === true) exitCode = EXIT.undecided
     if (output.findings === true) exitCode = EXIT.findings
   }
@@ -38,6 +40,8 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
     return report(explainFailure(error), env)
   }
 }
+
+const jsonOf = (value: unknown) => printableJson(JSON.stringify(value, null, 2))
 
 /** Commander throws after it has printed what was asked for, too. */
 function exceptHelp(error: unknown): void {
@@ -61,7 +65,7 @@ export function createProgram(run: Run): Command {
 
 /** Commander's own errors already have one clear line; here they get our exit codes and no `process.exit`. */
 function throwInsteadOfExiting(command: Command) {
-  command.exitOverride().configureOutput({ outputError: (text, write) => write(alarming(text)) })
+  command.exitOverride().configureOutput({ outputError: (text, write) => write(alarming(printableLines(text))) })
   for (const child of command.commands) throwInsteadOfExiting(child)
 }
 
@@ -73,9 +77,10 @@ async function ask(question: string): Promise<void> {
 }
 
 function report(failure: CliFailure, env: NodeJS.ProcessEnv): ExitCode {
-  process.stderr.write(`${alarming(`error: ${failure.message}`)}\n`)
-  if (failure.remedy !== undefined) process.stderr.write(`${failure.remedy}\n`)
+  process.stderr.write(`${alarming(printableLines(`error: ${failure.message}`))}\n`)
+  if (failure.remedy !== undefined) process.stderr.write(`${printableLines(failure.remedy)}\n`)
   const shown = failure.cause instanceof Error ? failure.cause : failure
-  if (env['LOG_LEVEL'] === 'debug' || env['LOG_LEVEL'] === 'trace') process.stderr.write(`${shown.stack ?? ''}\n`)
+  if (env['LOG_LEVEL'] === 'debug' || env['LOG_LEVEL'] === 'trace')
+    process.stderr.write(`${printableLines(shown.stack ?? '')}\n`)
   return failure.exitCode
 }

@@ -1,4 +1,5 @@
 import type { GatewayRejection, Rejection } from '../providers/provider.ts'
+import { printable } from '../runtime/printable.ts'
 
 export type Refusal = Rejection | GatewayRejection
 
@@ -48,12 +49,12 @@ const CERT_SN = /^[0-9a-f]{28,32}$/
 const keyIdIn = (keyId: string, provider: string) =>
   keyId === provider || SERIAL.test(keyId) || (provider === 'alipay' && CERT_SN.test(keyId)) ? keyId : NO_SERIAL
 
-/** The refusal's own facts for the log; strings that a sender chose are cut, and JSON escapes what is in them. */
+/** The refusal's own facts for the log; strings that a sender chose are cut, and nothing in them reaches a terminal. */
 export function refusalFields(refusal: Refusal, provider: string): Record<string, string | number> {
   const shown = refusal.kind === 'unknown_key' ? { keyId: keyIdIn(refusal.keyId, provider) } : {}
   return Object.fromEntries(
     Object.entries({ ...refusal, ...shown } as Record<string, string | number>)
       .filter(([name]) => name !== 'kind')
-      .map(([name, value]) => [name, typeof value === 'string' ? value.slice(0, 128) : value]),
+      .map(([name, value]) => [name, typeof value === 'string' ? printable(value.slice(0, 128)) : value]),
   )
 }

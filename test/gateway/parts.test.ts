@@ -91,6 +91,14 @@ describe('refusals', () => {
     expect(lines).toHaveLength(53)
   })
 
+  test('no character of a request that a terminal obeys is in a line', () => {
+    const lines: string[] = []
+    const log = createLog('test', 'info', { write: (line) => void lines.push(line) })
+    const field = '\u009b31mX\u061c\u{e0041}\u3164'
+    createRefusalLog(log, () => 0)({ kind: 'malformed', field, detail: field }, { provider: 'wechatpay' })
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ field: '\\u{9b}31mX\\u{61c}\\u{e0041}\\u{3164}' })
+  })
+
   const hex = '0123456789abcdef'.repeat(3)
   test.each([
     ['wechatpay', 'PUB_KEY_ID_0114232134912410000000000000', true],

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
+import { printable } from '../../runtime/printable.ts'
 
 /** Bytes as a person can read and compare them. */
 export interface EscapedBytes {
@@ -26,11 +27,7 @@ export function escapedBytes(bytes: Buffer, hide: (text: string) => string): Esc
 
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }
 
-const escaped = (text: string) =>
-  text.replace(
-    /[\\\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}]/gu,
-    (char) => NAMED[char] ?? `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
-  )
+const escaped = (text: string) => printable(text.replace(/[\n\r\t\\]/g, (char) => NAMED[char] ?? char))
 const escapedLatin1 = (text: string) =>
   text.replace(
     /[^\x20-\x5b\x5d-\x7e]/g,

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { printable } from '../../runtime/printable.ts'
 import type { Seen } from './distortion.ts'
 import { isSorted, parsed } from './json-text.ts'
 
@@ -14,7 +15,7 @@ export function hintsOf({ request, form, signedHeaders }: Seen): string[] {
   const length = headers['content-length']
   if (length !== undefined && Number(length) !== rawBody.length)
     hints.push(
-      `The body has ${rawBody.length} bytes, content-length says ${length.slice(0, 12)}: it was cut, or saved in another form.`,
+      `The body has ${rawBody.length} bytes, content-length says ${printable(length.slice(0, 12))}: it was cut, or saved in another form.`,
     )
   if (rawBody.length === 0) hints.push('The body is empty: something in front has read it.')
   if (rawBody.length > BODY_BYTES_MAX) hints.push(`The gateway refuses bodies above ${BODY_BYTES_MAX} bytes.`)
