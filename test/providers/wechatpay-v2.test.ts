@@ -246,6 +246,20 @@ describe('wechatpay-v2', () => {
     )
   })
 
+  test('the signed answer of a query, posted as a notice, is a payment only where it says that it is', () => {
+    const answer = { ...payment, return_msg: 'OK', trade_state_desc: 'x' }
+    expect(verdictOf({ ...answer, trade_state: 'SUCCESS' })).toEqual(verified)
+    expect(verdictOf({ ...answer, trade_state: '' })).toEqual(verified)
+    for (const trade_state of ['REVOKED', 'PAYERROR', 'REFUND', 'NOTPAY', 'CLOSED', 'success', 'x'])
+      for (const fields of [answer, { ...answer, result_code: 'FAIL' }, contract])
+        expect(verdictOf({ ...fields, trade_state })).toMatchObject(refused('malformed', 'trade_state'))
+    // Nor where it is put into the value before it.
+    const { trade_state_desc, ...rest } = answer
+    const signed = signFields({ ...rest, trade_state: 'REVOKED', trade_state_desc }, KEY, 'HMAC-SHA256')
+    const cut = { ...without(signed, 'trade_state'), total_fee: `${answer.total_fee}&trade_state=REVOKED` }
+    expect(provider.verify(request(flatXml('xml', cut)), NOW)).toMatchObject({ messages: [{ facts: [] }] })
+  })
+
   test('reads the currency, and any time; refuses no payment for a time', () => {
     const factOf = (change: object) => {
       const verdict = verdictOf({ ...payment, ...change })

@@ -16,6 +16,8 @@ const OF_A_PAYMENT = ['out_trade_no', 'transaction_id', 'total_fee']
  * again, and an order is closed by its own time. Contracts and other messages about no payment are kept without a fact;
  * so is, without an order too, what could have been cut from another message's text: a person must look at it.
  * A payment of which a field is not as documented is refused: it comes again for a day, so that a repair is in time.
+ * The answer of a query is signed alike, and may tell of a payment that was revoked (`trade_state`, which no notice
+ * has): posted as a notice it must not read as a payment.
  */
 export function normalize(fields: XmlFields, config: WechatpayV2Config, now: Date): Verdict {
   const isAboutPayment = OF_A_PAYMENT.some((name) => textOf(fields, name) !== undefined)
@@ -25,6 +27,8 @@ export function normalize(fields: XmlFields, config: WechatpayV2Config, now: Dat
   const ambiguous = ambiguousField(fields)
   if (ambiguous !== undefined)
     return verified({ outTradeNo: null, messageType: `ambiguous ${ambiguous}`, messageId, facts: [] })
+  if ((textOf(fields, 'trade_state') ?? 'SUCCESS') !== 'SUCCESS')
+    return malformed('trade_state', "is of a query's answer, which proves no payment")
   const outTradeNo = textOf(fields, 'out_trade_no')
   const result = resultOf(fields)
   const message: Omit<VerifiedMessage, 'facts'> = {
