@@ -184,7 +184,17 @@ describe('a mistake in the section is told at start', () => {
       { certificateFiles: ['older.crt', 'older.crt'] },
       'certificateFiles: names the same certificate twice',
     ],
-    ['no seller', { sellerIds: [], publicKeyFiles: ['bare.pem'] }, 'sellerIds: must name the seller'],
+    ['no seller', { sellerIds: [], publicKeyFiles: ['bare.pem'] }, 'sellerIds: must name the seller by number'],
+    [
+      'a seller by e-mail alone',
+      { sellerIds: [], sellerEmails: ['shop@example.com'], publicKeyFiles: ['bare.pem'] },
+      'sellerIds: must name the seller by number',
+    ],
+    [
+      'a seller by e-mail alone, the number left out',
+      { sellerIds: undefined, sellerEmails: ['shop@example.com'], publicKeyFiles: ['bare.pem'] },
+      'sellerIds: must name the seller by number',
+    ],
     ['no key', {}, "must name Alipay's key (not the app's own)"],
     ['too many keys', { publicKeyFiles: Array<string>(5).fill('bare.pem') }, 'publicKeyFiles'],
     [
@@ -195,8 +205,8 @@ describe('a mistake in the section is told at start', () => {
     ['an end that is no time', { publicKeyFiles: [{ file: 'bare.pem', validUntil: 'soon' }] }, 'publicKeyFiles.0'],
   ] as const)('%s', ([, section, problem]) => expect(problemsOf(section)).toContain(problem))
 
-  test('and what is right is taken: the app’s key beside Alipay’s, an e-mail in place of a number', () => {
+  test('and what is right is taken: the app’s key beside Alipay’s, an e-mail beside a number', () => {
     expect(problemsOf({ publicKeyFiles: ['bare.pem'], appPublicKeyFile: 'app.pem' })).toBe('')
-    expect(problemsOf({ sellerIds: [], sellerEmails: ['shop@example.com'], publicKeyFiles: ['bare.pem'] })).toBe('')
+    expect(problemsOf({ sellerEmails: ['shop@example.com'], publicKeyFiles: ['bare.pem'] })).toBe('')
   })
 })

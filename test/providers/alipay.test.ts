@@ -406,7 +406,7 @@ describe('alipay', () => {
     }
   })
 
-  test('where an e-mail is configured it must be right, and may stand for the number', () => {
+  test('where an e-mail is configured it must be right, and never stands for the number', () => {
     const email = 'shop@example.com'
     const kindOf = (fields: NoticeFields, emails: string[]) =>
       bound(APP_ID, [alipayKey], emails).verify(notice(fields), NOW)
@@ -415,7 +415,9 @@ describe('alipay', () => {
     expect(kindOf({ ...payment, seller_email: email }, [email])).toEqual(verified)
     expect(kindOf(payment, [email])).toEqual(verified)
     expect(kindOf({ ...payment, seller_email: 'other@example.com' }, [email])).toEqual(foreign)
-    expect(kindOf({ ...without(payment, 'seller_id'), seller_email: email }, [email])).toEqual(verified)
+    expect(kindOf({ ...without(payment, 'seller_id'), seller_email: email }, [email])).toEqual(
+      refused('wrong_recipient', 'seller_id'),
+    )
     expect(kindOf(without(payment, 'seller_id'), [email])).toEqual(refused('wrong_recipient', 'seller_id'))
     expect(kindOf({ ...payment, seller_id: '2088000000000009', seller_email: email }, [email])).toEqual(
       refused('wrong_recipient', 'seller_id'),

@@ -43,10 +43,10 @@ test('alipay-sdk-nodejs-all: a real trade notice, in public-key mode', () => {
     expect(verdictOf(change)).toEqual(BAD_SIGNATURE)
   expect(verdictOf({ sign_type: 'RSA' })).toEqual(BAD_SIGN_TYPE)
   const byEmail = (email: string) =>
-    createAlipay({ appIds: new Set([app_id]), sellerIds: new Set(), sellerEmails: new Set([email]), keys }).verify(
-      request(encodeForm(v.params)),
-      new Date(),
-    )
+    createAlipay({
+      ...{ appIds: new Set([app_id]), sellerIds: new Set([seller_id]), sellerEmails: new Set([email]) },
+      keys,
+    }).verify(request(encodeForm(v.params)), new Date())
   expect(byEmail(seller_email)).toMatchObject(paid)
   expect(byEmail('other@example.com')).toMatchObject({ rejection: { kind: 'wrong_recipient', field: 'seller_email' } })
   // The sender's own choice of SHA-1 over the same content, or sign_type among it, verifies nothing.

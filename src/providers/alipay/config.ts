@@ -6,7 +6,7 @@ import { certSnOf } from './cert-sn.ts'
 export interface AlipayConfig {
   readonly appIds: ReadonlySet<string>
   readonly sellerIds: ReadonlySet<string>
-  /** Empty: the e-mail in a notice is not looked at. */
+  /** Beside the number, never in its place. Empty: the e-mail in a notice is not looked at. */
   readonly sellerEmails: ReadonlySet<string>
   /** Alipay's public keys. A message that names no certificate does not say which one signed it: each is tried. */
   readonly keys: readonly AlipayKey[]
@@ -30,7 +30,7 @@ export function alipayConfig(files: ConfigFiles): z.ZodType<AlipayConfig> {
   return z
     .strictObject({
       appIds: z.array(id).min(1).max(20),
-      sellerIds: z.array(id).max(20).default([]),
+      sellerIds: z.array(id, NO_SELLER).min(1, NO_SELLER).max(20),
       sellerEmails: z.array(z.string().min(3).max(128)).max(20).default([]),
       publicKeyFiles: z.array(dated(files.publicKey)).max(KEYS_MAX).default([]),
       certificateFiles: z.array(dated(files.certificate)).max(KEYS_MAX).default([]),
@@ -58,8 +58,6 @@ export function alipayConfig(files: ConfigFiles): z.ZodType<AlipayConfig> {
       if (keys.length === 0) problem("must name Alipay's key (not the app's own) in publicKeyFiles or certificateFiles")
       if (new Set(keys.map((key) => key.id)).size < keys.length)
         problem('names the same certificate twice', 'certificateFiles')
-      if (ids.sellerIds.length + ids.sellerEmails.length === 0)
-        problem('must name the seller (2088…), or sellerEmails must', 'sellerIds')
       return {
         appIds: new Set(ids.appIds),
         sellerIds: new Set(ids.sellerIds),
@@ -68,6 +66,10 @@ export function alipayConfig(files: ConfigFiles): z.ZodType<AlipayConfig> {
       }
     })
 }
+
+/** An e-mail alone proves no seller (check-recipient.ts). */
+const NO_SELLER =
+  'must name the seller by number (2088…), also beside sellerEmails: the console shows it as 商户PID, notices as seller_id'
 
 /** The commonest mistake with Alipay's keys: no notice would ever verify. */
 const APPS_OWN =
