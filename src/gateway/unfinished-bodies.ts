@@ -7,6 +7,7 @@ export interface UnfinishedLimits {
 
 export interface UnfinishedBody {
   bytes: number
+  /** Must end it. */
   readonly crowdOut: () => void
 }
 
@@ -23,7 +24,6 @@ export function createUnfinished({ unfinishedMax, unfinishedBytesMax }: Unfinish
   const makeRoom = () => {
     for (const oldest of oldestFirst) {
       if (oldestFirst.size <= unfinishedMax && bytes <= unfinishedBytesMax) return
-      end(oldest)
       oldest.crowdOut()
     }
   }

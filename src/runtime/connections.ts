@@ -1,9 +1,11 @@
 import type { Server } from 'node:http'
 import { Server as TcpServer, type Socket } from 'node:net'
+import { CONNECTION_LIMITS, limitConnections, type ConnectionLimits } from './connection-limits.ts'
 
 /** How many connections a server has, whether an answer may leave its own open, and how they end. */
 export interface Connections {
   readonly mayKeepAlive: () => boolean
+  /** Counts them, and limits what each may do. */
   readonly countOn: (server: Server) => void
   /**
    * Accepts no more connections and lets every answer end its own. Resolves when none is left; whatever is unanswered
@@ -20,7 +22,7 @@ const SWEEP_MS = 50
  * Node drops connections above the limit without a word. So as room gets scarce each answer ends its connection, and
  * idle ones cannot take all of it.
  */
-export function createConnections(connectionsMax: number): Connections {
+export function createConnections(connectionsMax: number, limits: ConnectionLimits = CONNECTION_LIMITS): Connections {
   const crowded = Math.floor(connectionsMax * 0.9)
   let open = 0
   let draining = false
@@ -28,6 +30,7 @@ export function createConnections(connectionsMax: number): Connections {
     mayKeepAlive: () => !draining && open <= crowded,
     countOn: (server) => {
       server.maxConnections = connectionsMax
+      limitConnections(server, limits)
       server.on('connection', (socket: Socket) => {
         open += 1
         socket.once('close', () => (open -= 1))

@@ -155,6 +155,16 @@ describe('hostile requests', () => {
       expect(performance.now() - startedMs).toBeLessThan(2_000) // Not the server's time limit.
     }))
 
+  test('a sender that asks on and on and never reads is cut off', () =>
+    withGateway(async ({ gateway }) => {
+      const deaf = await rawConnection(gateway.port)
+      deaf.socket.pause()
+      await until('it is cut off', () => {
+        if (deaf.socket.writableLength < 100_000) deaf.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000))
+        return deaf.socket.destroyed
+      })
+    }))
+
   test('what the parser refuses is a plain 4xx, is counted, and ends its connection', () =>
     withGateway(async ({ gateway }) => {
       const { path } = merchant.wechatpay('T1')
@@ -281,8 +291,14 @@ describe('time and room', () => {
         const over = await post(gateway.port, merchant.wechatpay('T3'))
         expect([over.status, over.body.toString()]).toEqual([503, WECHATPAY_FAIL])
         expect(await metric(gateway, 'paidonce_gateway_in_flight_requests')).toBe(2)
+        // Before its body is there, as that would need room.
+        const { path, headers } = merchant.wechatpay('T4')
+        const begun = await rawConnection(gateway.port)
+        begun.write(head(path, { ...headers, 'content-length': 1_000 }))
+        await until('it is refused', () => begun.received().startsWith('HTTP/1.1 503'))
+        begun.socket.destroy()
         expect(await metric(gateway, 'paidonce_gateway_refusals_total{provider="wechatpay",reason="overloaded"}')).toBe(
-          1,
+          2,
         )
         for (const ack of acks) ack(ACKED)
         expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200])

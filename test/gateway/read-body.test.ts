@@ -114,3 +114,17 @@ test.each([
   await until('there is room', () => bodies.at(-1)?.kind === 'complete' && bodies.length === 11)
   again.socket.destroy()
 })
+
+test('those that are complete take no room from one that is slow', async () => {
+  const { bodies, begin } = await serve({ unfinishedMax: 3, unfinishedBytesMax: 4 * 2_048 })
+  const slow = await begin({ 'transfer-encoding': 'chunked' }, piece(Buffer.from('slow')))
+  for (let i = 1; i <= 5; i++) {
+    const { socket } = await begin({ 'transfer-encoding': 'chunked' }, `${piece(Buffer.from('x')).toString()}0\r\n\r\n`)
+    await until('it is read', () => bodies.length === i)
+    socket.destroy()
+  }
+  slow.write('0\r\n\r\n')
+  await until('so is the slow one', () => bodies.length === 6)
+  expect(bodies.at(-1)).toEqual({ kind: 'complete', bytes: Buffer.from('slow') })
+  slow.socket.destroy()
+})

@@ -1,0 +1,51 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** What one connection may do. Node has no limit on any of it: none of its timeouts looks at an answer. */
+export interface ConnectionLimits {
+  /** How long an answer may lie here that the other side does not read, though it may read others. */
+  readonly unreadMsMax: number
+  /** After so many requests the answer ends the connection, as a proxy's does (1,000 in nginx). */
+  readonly requestsMax: number
+  /** Requests that came before the answer to the one before them. No proxy sends any such. */
+  readonly pipelinedMax: number
+}
+
+export const CONNECTION_LIMITS: ConnectionLimits = { unreadMsMax: 5_000, requestsMax: 10_000, pipelinedMax: 64 }
+const LOOKS = 5
+
+interface State {
+  requests: number
+  pipelined: number
+  /** In how many looks, one after another, something was not read. */
+  unread: number
+}
+
+/**
+ * Ends connections that never would: whoever sends and does not read is held back by Node, with what it keeps for him,
+ * for ever. A look at all of them five times in the limit costs less than a timer for each, which every request would
+ * start again.
+ */
+export function limitConnections(server: Server, limits: ConnectionLimits): void {
+  const { unreadMsMax, requestsMax, pipelinedMax } = limits
+  const open = new Map<Socket, State>()
+  server.on('connection', (socket: Socket) => {
+    open.set(socket, { requests: 0, pipelined: 0, unread: 0 })
+    socket.once('close', () => open.delete(socket))
+  })
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const state = open.get(socket)
+    if (state === undefined) return
+    if (++state.requests >= requestsMax) response.shouldKeepAlive = false
+    // Without a socket it has to wait for the answers before it.
+    state.pipelined = response.socket === null ? state.pipelined + 1 : 0
+    if (state.pipelined > pipelinedMax) socket.destroy()
+  })
+  const timer = setInterval(() => {
+    for (const [socket, state] of open) {
+      state.unread = socket.writableLength === 0 ? 0 : state.unread + 1
+      if (state.unread > LOOKS) socket.destroy()
+    }
+  }, unreadMsMax / LOOKS).unref()
+  server.on('close', () => clearInterval(timer))
+}
