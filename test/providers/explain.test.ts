@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { encodeText } from '../../src/providers/alipay/encode-text.ts'
 import { signNotice } from '../../src/providers/alipay/sign.ts'
+import { DISTORTIONS } from '../../src/providers/explain/distortions.ts'
 import { explain } from '../../src/providers/explain/explain.ts'
 import { isDecided, type Explanation } from '../../src/providers/explain/explanation.ts'
 import type { Bound } from '../../src/providers/explain/search.ts'
@@ -574,6 +575,8 @@ describe('bounds', () => {
           'ffffff\r\n',
         ],
         '{"__proto__":{"a":1},"constructor":1}',
+        `{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`,
+        `{"a":"${'é'.repeat(300_000)}"}`,
       ]
       for (const body of [...bodies, Buffer.from([0xff, 0xfe, 0x80, 0]), gzipSync(Buffer.alloc(5_000_000))]) {
         const explanation = explainIt(sender, withBody(genuine(sender), body), AT, { timeMs: 300 })
@@ -583,6 +586,21 @@ describe('bounds', () => {
     },
     60_000,
   )
+
+  test('a distortion that throws does not apply, and the others are tried', () => {
+    const throwing = DISTORTIONS.filter(({ fault }) => fault !== 'newline_added').map((distortion) =>
+      vi.spyOn(distortion, 'undo').mockImplementation(() => {
+        throw new RangeError('Maximum call stack size exceeded')
+      }),
+    )
+    try {
+      const genuine = wechatpay()
+      const request = { ...genuine, rawBody: Buffer.concat([genuine.rawBody, Buffer.from('\n')]) }
+      expect(explainIt('wechatpay', { request }).causes).toMatchObject([{ fault: 'newline_added' }])
+    } finally {
+      for (const spy of throwing) spy.mockRestore()
+    }
+  })
 
   test('the bytes that are shown are escaped and bounded', () => {
     const { canonical } = explainIt('wechatpay', {

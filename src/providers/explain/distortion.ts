@@ -30,7 +30,7 @@ export interface Distortion {
   /** What to do about it, as a sentence. */
   readonly remedy: string
   readonly bodies: readonly BodyForm[]
-  /** What it may have been before, the likeliest first; at most a few hundred. Never throws. */
+  /** What it may have been before, the likeliest first; at most a few hundred. If it throws, it is taken not to apply. */
   readonly undo: (seen: Seen) => Iterable<Restored>
 }
 

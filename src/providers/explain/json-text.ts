@@ -130,11 +130,20 @@ export const isSorted = (value: unknown): boolean =>
   Object.keys(value).length > 3 &&
   Object.keys(value).every((key, at, keys) => at === 0 || (keys[at - 1] ?? '') < key)
 
-/** Undefined if the text is no JSON. */
+/** Printers and sorters of JSON call themselves, level by level; no callback has a tenth of these. */
+const DEPTH_MAX = 100
+
+/** Undefined if the text is no JSON, or nested deeper than any that is sent. */
 export function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown
+    const value = JSON.parse(text) as unknown
+    return isDeeper(value, DEPTH_MAX) ? undefined : value
   } catch {
     return undefined
   }
 }
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1)))

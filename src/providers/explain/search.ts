@@ -77,8 +77,8 @@ export function search(seen: Omit<Seen, 'form'>, addressed: Bound, others: reado
     for (const distortion of distortions) {
       if (!distortion.bodies.includes(form)) continue
       let count = 0
-      const restored = distortion.undo({ ...seen, request: from.request, signedHeaders: by.bound.signedHeaders, form })
-      for (const next of restored) {
+      const before = { ...seen, request: from.request, signedHeaders: by.bound.signedHeaders, form }
+      for (const next of applicable(distortion, before)) {
         if (count++ >= most || isOver()) break
         yield { ...next, step: { distortion, how: next.how } }
       }
@@ -120,4 +120,13 @@ export function search(seen: Omit<Seen, 'form'>, addressed: Bound, others: reado
   const found = find()
   const effort: Effort = { tried, complete: found !== undefined || complete }
   return { found, effort }
+}
+
+/** What a distortion found before it threw: a request that nobody foresaw must not end the search. */
+function* applicable({ undo }: Distortion, seen: Seen): Generator<Restored> {
+  try {
+    yield* undo(seen)
+  } catch {
+    // It does not apply.
+  }
 }

@@ -59,7 +59,7 @@ export const undoReadAsLatin1 = texts((text) => {
   const shown = utf8(text)
   if (shown === undefined) return undefined
   const bytes = Array.from(shown, (char) => (char <= '\u00ff' ? char.charCodeAt(0) : WINDOWS_1252.get(char)))
-  return bytes.includes(undefined) ? undefined : String.fromCharCode(...(bytes as number[]))
+  return bytes.includes(undefined) ? undefined : Buffer.from(bytes as number[]).toString('latin1')
 })
 
 /** UTF-8 was written as latin1: one byte a character. */
