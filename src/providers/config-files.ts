@@ -7,9 +7,11 @@ import { createFileReader, type FileReader } from './seen-files.ts'
 /** Zod shapes for what a merchant's file names by path, relative to that file. A value that cannot be read or used is
  * reported at its field; what is in it is never part of the message. */
 export interface ConfigFiles {
-  /** A secret: the file's content without its last line feed. */
+  /** A secret: the file's content without its last line feed; no control characters, and not spaces alone. */
   readonly secret: z.ZodType<string>
-  /** An RSA public key of at least 2048 bits: PEM, or base64 of the DER as Alipay's console shows it. */
+  /** A file that is no secret: as it is, without its last line feed. */
+  readonly text: z.ZodType<string>
+  /** An RSA public key of at least 2048 bits with an odd exponent above 1: PEM, or base64 of the DER as Alipay's console shows it. */
   readonly publicKey: z.ZodType<KeyObject>
   /** The same, or a certificate's: for a key that is only compared with, so that its end does not matter. */
   readonly anyPublicKey: z.ZodType<KeyObject>
@@ -41,6 +43,8 @@ export function dated<T>(file: z.ZodType<T>): z.ZodType<Dated<T>> {
 }
 
 const RSA_BITS_MIN = 2_048
+const WEAK = `must hold an RSA key of at least ${RSA_BITS_MIN} bits, with an odd exponent above 1 (65537)`
+const NOT_UTF8 = 'is no UTF-8 text: give the key as text, a certificate as PEM'
 const CERTIFICATE = /-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/
 /** OpenSSL takes one for its public key, which would verify for ever. */
 const IS_CERTIFICATE =
@@ -63,26 +67,31 @@ export function configFiles(
     .string()
     .min(1)
     .transform((name, context) => {
+      let content: string | undefined
       try {
-        return reader.read(resolve(directory, name)).replace(/\r?\n$/, '')
+        content = reader.read(resolve(directory, name))
       } catch {
         return fail(context, `cannot read the file ${name}: it must exist beside this one and be readable`)
       }
+      return content?.replace(/\r?\n$/, '') ?? fail(context, NOT_UTF8)
     })
   const publicKeyOf = (content: string, context: z.RefinementCtx) => {
     if (content.includes('PRIVATE KEY')) return fail(context, 'holds a private key: give the public one only')
     try {
       const key = maker.publicKey(content)
-      return isStrongRsa(key) ? key : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
+      return isStrongRsa(key) ? key : fail(context, WEAK)
     } catch {
       return fail(context, 'must hold a public key, as PEM or as base64 of its DER form')
     }
   }
   return {
-    secret: text.transform((content) => {
+    secret: text.transform((content, context) => {
       onSecret(content)
-      return content
+      if (/[\p{C}\ufffd]/u.test(content))
+        return fail(context, 'holds a control character, U+FFFD or a second line: give the key alone')
+      return content.trim() === '' ? fail(context, 'holds no key, only spaces or nothing') : content
     }),
+    text,
     publicKey: text.transform((content, context) =>
       CERTIFICATE.test(content) ? fail(context, IS_CERTIFICATE) : publicKeyOf(content, context),
     ),
@@ -90,9 +99,7 @@ export function configFiles(
     certificate: text.transform((content, context) => {
       try {
         const certificate = maker.certificate(content)
-        return isStrongRsa(certificate.publicKey)
-          ? certificate
-          : fail(context, `must hold an RSA key of at least ${RSA_BITS_MIN} bits`)
+        return isStrongRsa(certificate.publicKey) ? certificate : fail(context, WEAK)
       } catch {
         return fail(context, 'must hold an X.509 certificate in PEM form')
       }
@@ -100,8 +107,12 @@ export function configFiles(
   }
 }
 
-const isStrongRsa = (key: KeyObject) =>
-  key.asymmetricKeyType === 'rsa' && (key.asymmetricKeyDetails?.modulusLength ?? 0) >= RSA_BITS_MIN
+/** Under the exponent 1 every text is its own signature; an even one is of no key. */
+function isStrongRsa({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
+  const { modulusLength = 0, publicExponent = 0n } = asymmetricKeyDetails ?? {}
+  const isSoundExponent = publicExponent >= 3n && publicExponent % 2n === 1n
+  return asymmetricKeyType === 'rsa' && modulusLength >= RSA_BITS_MIN && isSoundExponent
+}
 
 function fail(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message })

@@ -6,6 +6,7 @@ import { configFiles } from './config-files.ts'
 import { createKeyMaker, type KnownKeys } from './known-keys.ts'
 import type { Provider } from './provider.ts'
 import { PROVIDERS } from './registry.ts'
+import { parseStrictJson } from './strict-json.ts'
 import { createFileReader, type FileReader, type SeenFiles } from './seen-files.ts'
 
 /** Every merchant with its providers bound to its keys. */
@@ -106,11 +107,16 @@ function filesIn(directory: string, reader: FileReader, problems: string[]): str
 }
 
 function readJson(path: string, file: string, reader: FileReader, problems: string[]): { value: unknown } | undefined {
+  let text: string | undefined
   try {
-    return { value: JSON.parse(reader.read(path)) as unknown }
-  } catch (error) {
-    // The parser's own message quotes the text around the mistake; a secret pasted there would be in the log.
-    problems.push(`✖ ${file}: ${error instanceof SyntaxError ? 'is no valid JSON' : 'cannot be read'}`)
+    text = reader.read(path)
+  } catch {
+    problems.push(`✖ ${file}: cannot be read`)
     return undefined
   }
+  const json = text === undefined ? undefined : parseStrictJson(text)
+  // The parser's own message would quote the text around the mistake; a secret pasted there would be in the log.
+  if (json === undefined)
+    problems.push(`✖ ${file}: is no valid JSON, or names a field twice in one section, or is nested too deeply`)
+  return json
 }

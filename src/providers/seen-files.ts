@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readdirSync, readFileSync, statSync, type BigIntStats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -10,8 +11,8 @@ export interface FileReader {
   readonly seen: SeenFiles
   /** Names of the merchants' files in a directory. @throws if it cannot be read */
   readonly list: (directory: string) => string[]
-  /** @throws if it cannot be read */
-  readonly read: (path: string) => string
+  /** @returns undefined if it is not UTF-8: each byte that is none would become U+FFFD; @throws if it cannot be read */
+  readonly read: (path: string) => string | undefined
 }
 
 /** So many files are looked at together: the thread pool has four threads, and others need it too. */
@@ -34,7 +35,8 @@ export function createFileReader(): FileReader {
       const stats = note(path, () => statSync(path, { bigint: true }), printOf)
       // A pipe would never end, and a key is never that long.
       if (!stats.isFile() || stats.size > FILE_BYTES_MAX) throw new Error(`${path} is no file of a bearable size`)
-      return readFileSync(path, 'utf8')
+      const bytes = readFileSync(path)
+      return isUtf8(bytes) ? bytes.toString() : undefined
     },
   }
 }

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -136,6 +136,56 @@ describe('merchants', () => {
     write('pss', pss.publicKey.export({ type: 'spki', format: 'pem' }).toString())
     write('acme.json', { wechatpay: section })
     expect(problems().join('\n')).toContain(problem)
+  })
+
+  const loaded = 'is not refused'
+  test.for([
+    [
+      '32 bytes that are no UTF-8, which lossily read are 10 × U+FFFD and two',
+      Buffer.from('ff'.repeat(10) + '6162', 'hex'),
+      'is no UTF-8 text',
+    ],
+    ['what such a reader saved again', Buffer.from(`${'\ufffd'.repeat(10)}ab`), 'holds a control character, U+FFFD'],
+    ['32 spaces', Buffer.alloc(32, ' '), 'holds no key'],
+    ['nothing', Buffer.alloc(0), 'holds no key'],
+    ['a NUL', Buffer.from(`${'a'.repeat(31)}\0`), 'holds a control character'],
+    ['a second line', Buffer.from(`${'a'.repeat(15)}\n${'a'.repeat(16)}`), 'holds a control character'],
+    ['a byte order mark', Buffer.from(`\ufeff${'a'.repeat(29)}`), 'holds a control character'],
+    ['a key of 32 letters', Buffer.alloc(32, 'a'), loaded],
+  ] as const)('a secret that holds %s', ([, bytes, problem]) => {
+    writeFileSync(join(directory, 'key'), bytes)
+    write('acme.json', {
+      wechatpay: { ...wechatpay, apiV3KeyFiles: ['key'] },
+      'wechatpay-v2': { mchid: wechatpay.mchid, appids: wechatpay.appids, apiKeyFiles: ['key'] },
+    })
+    expect(problems()).toEqual(
+      problem === loaded
+        ? []
+        : ['wechatpay.apiV3KeyFiles.0', 'wechatpay-v2.apiKeyFiles.0'].map(
+            (field) => expect.stringContaining(`${field}: ${problem}`) as string,
+          ),
+    )
+  })
+
+  test.each([1, 2, 65_536])('an RSA key whose exponent is %i is refused: with 1 anybody can sign', (exponent) => {
+    const jwk = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey.export({ format: 'jwk' })
+    const e = Buffer.from(exponent.toString(16).padStart(6, '0'), 'hex')
+    const weak = createPublicKey({ key: { ...jwk, e: e.toString('base64url') }, format: 'jwk' })
+    write('e', weak.export({ type: 'spki', format: 'pem' }).toString())
+    write('acme.json', { alipay: { ...alipay, publicKeyFiles: ['e'] } })
+    expect(problems()).toEqual([expect.stringContaining('with an odd exponent above 1')])
+  })
+
+  test('a section or a field twice is refused: two readers would take different ones', () => {
+    const section = JSON.stringify(worker)
+    for (const text of [
+      `{"worker":{"secretFiles":["absent"]},"worker":${section}}`,
+      `{"worker":${section},"w\\u006frker":${section}}`,
+      `{"worker":{"secretFiles":["absent"],"secretFiles":["worker"]}}`,
+    ]) {
+      write('acme.json', text)
+      expect(problems()).toEqual([expect.stringContaining('names a field twice')])
+    }
   })
 
   test('an Alipay section without a key says whose is needed', () => {

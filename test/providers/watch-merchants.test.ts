@@ -169,7 +169,7 @@ test('one mistake keeps all that was loaded, is told once with every other, and 
     {
       level: 'error',
       problems: [
-        '✖ books.json: is no valid JSON',
+        '✖ books.json: is no valid JSON, or names a field twice in one section, or is nested too deeply',
         '✖ toys.json: worker.secretFiles.0: cannot read the file absent: it must exist beside this one and be readable',
       ],
     },

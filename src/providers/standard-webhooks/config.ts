@@ -24,7 +24,7 @@ export function standardWebhooksConfig(files: ConfigFiles): z.ZodType<StandardWe
     context.addIssue({ code: 'custom', message })
     return z.NEVER
   })
-  const mapping = files.secret.transform((text, context) => {
+  const mapping = files.text.transform((text, context) => {
     const parsed = parseMapping(text)
     if (parsed.kind === 'mapping') return parsed.mapping
     for (const { path, message } of parsed.problems) context.addIssue({ code: 'custom', path: [...path], message })
