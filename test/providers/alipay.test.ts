@@ -221,6 +221,40 @@ describe('alipay', () => {
       expect(factsOf({ ...payment, ...change })).toEqual([paymentFact])
   })
 
+  test('a payment whose passback_params were made up became a refund, once cut anew', () => {
+    const ambiguous = (field: string) => ({
+      kind: 'verified',
+      messages: [{ outTradeNo: null, messageType: `ambiguous ${field}`, messageId: payment.notify_id, facts: [] }],
+    })
+    const plain = without(payment, 'refund_fee', 'gmt_close')
+    const cut = (sent: NoticeFields, read: NoticeFields) =>
+      provider.verify(request(encodeForm({ ...read, passback_params: 'x', refund_fee: '88.00' }) + signOf(sent)), NOW)
+    // The field that was really sent next is swallowed by one that nobody has heard of.
+    const swallowing = { ...plain, passback_params: 'x&refund_fee=88.00&s=' }
+    const swallowed = { ...without(plain, 'receipt_amount'), s: '&receipt_amount=88.00' }
+    expect(cut(swallowing, swallowed)).toEqual(ambiguous('s'))
+    const twice = { ...without(plain, 'receipt_amount'), rf: '', s: 'y&receipt_amount=88.00' }
+    expect(cut({ ...plain, passback_params: 'x&refund_fee=88.00&rf=&s=y' }, twice)).toEqual(ambiguous('s'))
+    // Nothing is, where the next one comes after refund_fee anyway: then there is no time of a refund.
+    const short = without(plain, 'receipt_amount')
+    expect(cut({ ...short, passback_params: 'x&refund_fee=88.00' }, short)).toEqual(ambiguous('passback_params'))
+    // As they were sent they can be told from nothing either.
+    expect(verdictOf(swallowing)).toEqual(ambiguous('passback_params'))
+    for (const name of ['receipt_amount', 'buyer_id', 'point_amount', 'fund_bill_list', 'store_id', 'gmt_create'])
+      expect(verdictOf({ ...payment, body: `x&${name}=1` })).toEqual(ambiguous('body'))
+    // A refund that says when it was, and a fee of nothing, are what they were.
+    expect(factsOf({ ...partialRefund, passback_params: 'x' })).toHaveLength(2)
+    for (const refund_fee of ['0', '0.00', '']) expect(factsOf({ ...payment, refund_fee })).toEqual([paymentFact])
+  })
+
+  test('a currency that cannot be read is not taken for CNY', () => {
+    for (const trade_status of ['TRADE_SUCCESS', 'TRADE_CLOSED', 'WAIT_BUYER_PAY'])
+      expect(verdictOf({ ...payment, trade_status, trans_currency: Buffer.from('fffe', 'hex') })).toEqual(
+        refused('malformed', 'trans_currency'),
+      )
+    expect(factsOf({ ...payment, trans_currency: 'CNY' })).toEqual([paymentFact])
+  })
+
   test('a return that was cut anew is no notice, and no return either', () => {
     const fields = returnFields(aTrade, NOW)
     const sign = /&sign=[^&]*/.exec(signReturn(fields, platformPrivateKey))?.[0] ?? ''
@@ -321,7 +355,7 @@ describe('alipay', () => {
 
   test('a refund is told by its time or by a sum, and both alone', () => {
     const noticedMs = Date.parse('2024-05-21T02:00:00Z')
-    expect(factsOf(without(partialRefund, 'gmt_refund'))).toMatchObject([
+    expect(factsOf(without(partialRefund, 'gmt_refund', 'passback_params'))).toMatchObject([
       { amountKind: 'cumulative', amountMinor: 1000, eventTimeMs: noticedMs },
       {},
     ])
@@ -360,7 +394,7 @@ describe('alipay', () => {
     }
     expect(factsOf(fullRefund)).toMatchObject([refund, paymentFact])
     expect(factsOf(without(fullRefund, 'refund_fee'))).toMatchObject([refund, paymentFact])
-    expect(factsOf(without(fullRefund, 'gmt_refund', 'gmt_close'))).toMatchObject([
+    expect(factsOf(without(fullRefund, 'gmt_refund', 'gmt_close', 'passback_params'))).toMatchObject([
       { ...refund, eventTimeMs: Date.parse('2024-05-21T02:00:00Z') },
       paymentFact,
     ])

@@ -44,6 +44,8 @@ const notices: readonly NoticeFields[] = [
   tradeNotice({ ...trade, charset: 'gbk' }, event),
   tradeNotice({ ...trade, certSn: 'f'.repeat(32) }, { ...event, refunded: { fen: 1, outBizNo: 'R-9', at: NOW } }),
   bareCloseNotice('n3', NOW),
+  // Fields that none of Alipay's documents has: nothing is known to be hidden where one hides the next.
+  { ...payment, ...Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`x_${n}`, String(n)])) },
 ]
 const genuine = notices.map((fields) => notice(fields))
 const said = genuine.map((request): readonly VerifiedMessage[] => {

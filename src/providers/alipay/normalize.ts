@@ -30,9 +30,10 @@ export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict 
   if (foreign !== undefined) return refused({ kind: 'wrong_recipient', field: foreign })
 
   const messageId = traceable(text('notify_id'))
-  const ambiguous = ambiguousField(form)
+  const ambiguous = ambiguousField(form) ?? unclearRefund(text, kind)
   if (ambiguous !== undefined)
     return verified({ outTradeNo: null, messageType: `ambiguous ${ambiguous}`, messageId, facts: [] })
+  if (text('trans_currency') === null) return malformed('trans_currency')
   const outTradeNo = text('out_trade_no')
   const message: Omit<VerifiedMessage, 'facts'> = {
     outTradeNo: isOrderNumber(outTradeNo) ? outTradeNo : null,
@@ -61,6 +62,15 @@ function kindOf(text: ReadText): Kind {
   const refunds = text('gmt_refund') !== undefined || (refundFee !== undefined && fenOfYuan(refundFee ?? '') !== 0)
   if (refunds) return 'refund'
   return isPaid ? 'payment' : 'closed'
+}
+
+/**
+ * Where Alipay sends no `receipt_amount`, a `refund_fee` could be cut out of the value just before it and leave no trace,
+ * but that no `gmt_refund` is with it, which would stand before both.
+ */
+function unclearRefund(text: ReadText, kind: Kind): string | undefined {
+  if (kind !== 'refund' || text('gmt_refund') !== undefined || text('passback_params') === undefined) return undefined
+  return (fenOfYuan(text('refund_fee') ?? '') ?? 0) > 0 ? 'passback_params' : undefined
 }
 
 /** The facts, the refund before its payment (docs/decisions/003); or the name of the field that is not as documented. */
