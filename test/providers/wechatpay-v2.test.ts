@@ -297,10 +297,18 @@ describe('wechatpay-v2', () => {
       expect(provider.verify(refundNotice({ ...refund, out_trade_no: 'T'.repeat(65) }), NOW)).toMatchObject({
         messages: [{ outTradeNo: null }],
       })
-      for (const out_refund_no of ['', 'a\0b', 'x'.repeat(250)])
+      for (const out_refund_no of ['', 'a\0b', 'x'.repeat(65), 'R<b>2', 'R 2', '退1'])
         expect(provider.verify(refundNotice({ ...refund, out_refund_no }), NOW)).toEqual(
           refused('malformed', 'req_info.out_refund_no'),
         )
+      for (const refund_id of ['', '5x', '<a>', '5'.repeat(33)])
+        expect(provider.verify(refundNotice({ ...refund, refund_id }), NOW)).toEqual(
+          refused('malformed', 'req_info.refund_id'),
+        )
+      for (const out_refund_no of ['A-z_0|*@', 'x'.repeat(64)])
+        expect(provider.verify(refundNotice({ ...refund, out_refund_no }), NOW)).toMatchObject({
+          messages: [{ instead: { ref: `refund:${out_refund_no}` } }],
+        })
     })
 
     test('that does not open is our trouble, and comes again: a key changed in the console', () => {
