@@ -5,7 +5,8 @@ import { BadConfiguration } from '../runtime/config.ts'
 import { configFiles } from './config-files.ts'
 import { createKeyMaker, type KnownKeys } from './known-keys.ts'
 import type { Provider } from './provider.ts'
-import { PROVIDERS } from './registry.ts'
+import { PROVIDERS, type ProviderEntry } from './registry.ts'
+import { createSecretPlaces } from './secret-places.ts'
 import { parseStrictJson } from './strict-json.ts'
 import { createFileReader, type FileReader, type SeenFiles } from './seen-files.ts'
 
@@ -62,20 +63,32 @@ export async function reloadMerchants(directory: string, before: LoadedMerchants
 
 function* inSteps(
   directory: string,
-  { known, ...parts }: { known?: KnownKeys; onSecret?: (secret: string) => void },
+  { known, onSecret }: { known?: KnownKeys; onSecret?: (secret: string) => void },
 ): Generator<undefined, Load, undefined> {
   const problems: string[] = []
   const merchants = new Map<string, ReadonlyMap<string, Provider>>()
   const reader = createFileReader()
   const maker = createKeyMaker(known)
-  const files = configFiles(directory, { reader, maker, ...parts })
+  const secrets = createSecretPlaces()
+  let merchant = ''
+  const filesOf = (provider: string) =>
+    configFiles(directory, {
+      reader,
+      maker,
+      onSecret: (secret) => {
+        onSecret?.(secret)
+        const problem = secrets.note(secret, provider, merchant)
+        if (problem !== undefined && !problems.includes(problem)) problems.push(problem)
+      },
+    })
+  const sectionOf = ([name, { section }]: [string, ProviderEntry]) => [name, section(filesOf(name)).optional()] as const
   const shape = z
-    .strictObject(Object.fromEntries([...PROVIDERS].map(([name, { section }]) => [name, section(files).optional()])))
+    .strictObject(Object.fromEntries([...PROVIDERS].map(sectionOf)))
     .refine((sections) => Object.keys(sections).length > 0, 'must have a section for at least one provider')
 
   for (const file of filesIn(directory, reader, problems)) {
     yield
-    const merchant = file.slice(0, -'.json'.length)
+    merchant = file.slice(0, -'.json'.length)
     if (!MERCHANT.test(merchant)) problems.push(`✖ ${file}: a merchant is 1 to 64 of a-z, 0-9, _ and -`)
     const json = readJson(resolve(directory, file), file, reader, problems)
     if (json === undefined) continue

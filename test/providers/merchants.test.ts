@@ -19,6 +19,7 @@ const problems = () => {
   }
   return []
 }
+const OTHER = `whsec_${'b'.repeat(32)}`
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 beforeEach(() => {
@@ -49,7 +50,8 @@ const worker = { secretFiles: ['worker'] }
 describe('merchants', () => {
   test('are found by name, with the providers that they use and no others', () => {
     write('acme.json', { wechatpay, alipay, worker })
-    write('books.json', { worker })
+    write('books.worker', OTHER)
+    write('books.json', { worker: { secretFiles: ['books.worker'] } })
     const merchants = loadMerchants(directory)
     expect(merchants.names).toEqual(['acme', 'books'])
     for (const provider of ['wechatpay', 'alipay', 'worker']) expect(merchants.find(provider, 'acme')).toBeDefined()
@@ -186,6 +188,51 @@ describe('merchants', () => {
       write('acme.json', text)
       expect(problems()).toEqual([expect.stringContaining('names a field twice')])
     }
+  })
+
+  describe('one secret in two places is refused, with both: its messages name no merchant', () => {
+    const mapping = {
+      ...{ type: '/type', outTradeNo: '/order' },
+      rules: [{ when: 'closed', fact: 'provider_closed', reference: 'webhook-id', eventTime: 'webhook-timestamp' }],
+    }
+    const sections = {
+      worker,
+      'standard-webhooks': { keyFiles: ['worker'], mappingFile: 'mapping' },
+      stripe: { secretFiles: [{ file: 'worker', validUntil: '2026-01-01T00:00:00Z' }] },
+    }
+    const names = ['worker', 'standard-webhooks', 'stripe'] as const
+    beforeEach(() => write('mapping', mapping))
+
+    test.for(names)('%s of two merchants', (name) => {
+      write('acme.json', { [name]: sections[name] })
+      write('books.json', { [name]: sections[name] })
+      expect(problems()).toEqual([
+        expect.stringContaining(`✖ books.json: ${name}: has the same secret as ${name} of acme.json`),
+      ])
+      expect(problems().join()).not.toContain(SECRET)
+    })
+
+    test.for(
+      names.flatMap((one) => names.map((other) => [one, other] as const)).filter(([one, other]) => one !== other),
+    )('%s and %s of one merchant', ([one, other]) => {
+      write('acme.json', { [one]: sections[one], [other]: sections[other] })
+      expect(problems()).toEqual([expect.stringContaining('has the same secret as')])
+    })
+
+    test('spelled with its padding and without', () => {
+      const bytes = Buffer.alloc(25, 7).toString('base64')
+      write('padded', `whsec_${bytes}`)
+      write('bare', `whsec_${bytes.replace(/=+$/, '')}`)
+      write('acme.json', { worker: { secretFiles: ['padded'] } })
+      write('books.json', { worker: { secretFiles: ['bare'] } })
+      expect(problems()).toEqual([expect.stringContaining('has the same secret as worker of acme.json')])
+    })
+
+    test('twice in one section is one place, and the keys of WeChat Pay and Alipay may be shared', () => {
+      write('acme.json', { wechatpay, alipay, worker: { secretFiles: ['worker', 'worker'] } })
+      write('books.json', { wechatpay, alipay })
+      expect(problems()).toEqual([])
+    })
   })
 
   test('an Alipay section without a key says whose is needed', () => {

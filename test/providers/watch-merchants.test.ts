@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, hash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,6 +21,11 @@ let watch: MerchantsWatch
 const write = (name: string, content: string | object) =>
   writeFileSync(join(directory, name), typeof content === 'string' ? content : JSON.stringify(content))
 const shop = (...secretFiles: string[]) => ({ worker: { secretFiles } })
+/** No two merchants may have the same secret. */
+const own = (merchant: string) => {
+  write(`${merchant}.secret`, `whsec_${hash('sha256', merchant, 'base64')}`)
+  write(`${merchant}.json`, shop(`${merchant}.secret`))
+}
 function start(intervalMs = 0) {
   watch = watchMerchants(loadMerchants(directory), {
     ...{ directory, intervalMs, onReload: (outcome) => outcomes.push(outcome) },
@@ -55,7 +60,7 @@ test('nothing changed: nothing is loaded', async () => {
 
 test('a new merchant is there once its files have rested for an interval', async () => {
   start()
-  write('books.json', shop('secret'))
+  own('books')
   await looks(1)
   expect([has('books'), outcomes]).toEqual([false, []])
   await looks(1)
@@ -66,7 +71,7 @@ test('a new merchant is there once its files have rested for an interval', async
 })
 
 test('a removed merchant is gone, a changed secret too', async () => {
-  write('books.json', shop('secret'))
+  own('books')
   start()
   const [before] = [watch.merchants.find('worker', 'shop')]
   rmSync(join(directory, 'books.json'))
@@ -89,7 +94,7 @@ test('while files are being written nothing is loaded, and nothing is said', asy
     write('books.json', half)
     await looks(1)
   }
-  write('books.json', shop('secret'))
+  own('books')
   await looks(1)
   expect([outcomes, lines]).toEqual([[], []])
   await looks(1)
@@ -113,7 +118,7 @@ describe('files that change at every look', () => {
     await churn(30)
     expect(outcomes).toEqual(['unsettled'])
     expect(lines).toMatchObject([{ level: 'warn', msg: 'merchants not reloaded yet: their files change all the time' }])
-    write('books.json', shop('secret'))
+    own('books')
     await looks(2)
     expect([outcomes, has('books')]).toEqual([['unsettled', 'settled', 'loaded'], true])
     await churn(12)
@@ -129,7 +134,7 @@ describe('files that change at every look', () => {
   })
 
   test('are told each time that somebody asks for a load', async () => {
-    for (let i = 0; i < 30; i++) write(`m${i}.json`, shop('secret'))
+    for (let i = 0; i < 30; i++) own(`m${i}`)
     start()
     for (let asked = 0; asked < 2; asked++) {
       let done = false
@@ -156,7 +161,7 @@ describe('files that change at every look', () => {
 })
 
 test('one mistake keeps all that was loaded, is told once with every other, and is gone when it is repaired', async () => {
-  write('books.json', shop('secret'))
+  own('books')
   start()
   const before = watch.merchants.find('worker', 'shop')
   write('books.json', '{"worker": "whsec_dont-print-me"')
@@ -179,7 +184,7 @@ test('one mistake keeps all that was loaded, is told once with every other, and 
   expect([outcomes.length, lines.length]).toEqual([1, 1])
 
   // Another mistake is another line; the file that is named and absent is looked for.
-  write('books.json', shop('secret'))
+  own('books')
   await looks(2)
   expect(lines).toHaveLength(2)
   write('absent', OTHER)
@@ -252,7 +257,7 @@ test('files outside of the directory count too', async () => {
 
 test('on request it is loaded at once', async () => {
   start()
-  write('books.json', shop('secret'))
+  own('books')
   await watch.reload()
   expect([outcomes, has('books')]).toEqual([['loaded'], true])
   write('books.json', '{')
@@ -264,14 +269,14 @@ test('on request it is loaded at once', async () => {
 })
 
 test('what changes while it is loaded is loaded again, and never half of it taken', async () => {
-  for (let i = 0; i < 30; i++) write(`m${i}.json`, shop('secret'))
+  for (let i = 0; i < 30; i++) own(`m${i}`)
   start()
-  write('a.json', shop('secret'))
+  own('a')
   const done = watch.reload()
   // The first files have been read by now, the last ones have not.
   for (let turn = 0; turn < 5; turn++) await setImmediate()
-  write('a.json', shop('secret', 'secret'))
-  write('z.json', shop('secret'))
+  write('a.json', shop('a.secret', 'a.secret'))
+  own('z')
   await done
   expect([outcomes, has('z')]).toEqual([['loaded'], true])
   await looks(2)
@@ -280,10 +285,10 @@ test('what changes while it is loaded is loaded again, and never half of it take
 
 test('the interval looks by itself, until it is stopped', async () => {
   start(5)
-  write('books.json', shop('secret'))
+  own('books')
   await until('it is loaded', () => has('books'))
   watch.stop()
-  write('toys.json', shop('secret'))
+  own('toys')
   await looks(1)
   expect(has('toys')).toBe(false)
 })
