@@ -6,9 +6,9 @@ import { DETAIL_CHARS_MAX } from './limits.ts'
  */
 export function detailOf(...words: readonly (string | undefined)[]): string | null {
   const said = words.filter((word) => word !== undefined && word !== '').join('; ')
-  const clean = said
-    .slice(0, DETAIL_CHARS_MAX)
-    .replace(/\p{Cc}/gu, ' ')
-    .toWellFormed()
+  const clean = withoutControls(said.slice(0, DETAIL_CHARS_MAX))
   return clean === '' ? null : clean
 }
+
+/** A text for people with spaces for its controls. */
+export const withoutControls = (text: string): string => text.replace(/\p{Cc}/gu, ' ').toWellFormed()

@@ -103,6 +103,12 @@ describe('worker', () => {
     })
   })
 
+  test('what a terminal obeys does not come into the detail', () => {
+    expect(provider.verify(withField('data.reference', 'a\u001b[2Jb\u009bc\nd'), NOW)).toMatchObject({
+      messages: [{ facts: [{ detail: `a [2Jb c d (event ${report.data.event_id})` }] }],
+    })
+  })
+
   test('takes any of the signatures, under any of the secrets', () => {
     for (const secrets of [[secret], [newer], [stranger, secret], [newer, stranger]])
       expect(provider.verify(signed(report, 'report_1', secrets), NOW).kind).toBe('verified')

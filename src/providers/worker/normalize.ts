@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FactKind } from '../../orders/model.ts'
+import { withoutControls } from '../detail.ts'
 import { isFields } from '../fields.ts'
 import { DETAIL_CHARS_MAX, isIdentity, isOrderNumber, isTimeMs, traceable } from '../limits.ts'
 import type { Verdict } from '../provider.ts'
@@ -36,7 +37,7 @@ export function normalize(rawBody: Buffer, reportId: string): Verdict {
   if (!isIdentity(eventId)) return malformed('data.event_id')
   if (typeof words !== 'string' || words === '' || words.includes('\0') || !words.isWellFormed())
     return malformed(`data.${known.says}`)
-  const detail = `${words} (event ${eventId})`
+  const detail = withoutControls(`${words} (event ${eventId})`)
   if (detail.length > DETAIL_CHARS_MAX) return malformed(`data.${known.says}`)
   const happenedMs = typeof timestamp === 'string' ? Date.parse(timestamp) : NaN
   if (!isTimeMs(happenedMs)) return malformed('timestamp')
