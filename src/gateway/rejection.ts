@@ -7,7 +7,9 @@ export type Refusal = Rejection | GatewayRejection
 type Cause =
   /** Anybody on the internet can cause it. */
   | 'sender'
-  /** The sender proved itself, or named a key that may be missing here: somebody's configuration is wrong. */
+  /** Anybody can cause it too, and so does a key that is missing here. */
+  | 'key'
+  /** The sender proved itself: somebody's configuration is wrong. */
   | 'configuration'
   /** Nothing was promised: the sender comes again. */
   | 'ourselves'
@@ -23,7 +25,7 @@ const CAUSE = {
   unknown_merchant: 'sender',
   too_large: 'sender',
   incomplete_body: 'sender',
-  unknown_key: 'configuration',
+  unknown_key: 'key',
   undecryptable: 'configuration',
   wrong_recipient: 'configuration',
   overloaded: 'ourselves',
@@ -31,13 +33,23 @@ const CAUSE = {
   internal: 'ourselves',
 } as const satisfies Record<Refusal['kind'], Cause>
 
-const LEVEL = { sender: 'info', configuration: 'warn', ourselves: 'warn' } as const satisfies Record<Cause, string>
+/** WeChat Pay v2 signs no refund notice: that it cannot be opened says nothing of who sent it. */
+const causeOf = ({ kind }: Refusal, provider: string): Cause =>
+  kind === 'undecryptable' && provider === 'wechatpay-v2' ? 'key' : CAUSE[kind]
 
-/** Every refusal, mapped once: what the counters call it and how it is logged. The answer is the provider's own. */
-export function describeRefusal(refusal: Refusal) {
-  const cause: Cause = CAUSE[refusal.kind]
-  return { reason: refusal.kind, outcome: cause === 'ourselves' ? 'failed' : 'refused', level: LEVEL[cause] } as const
-}
+const LOGGED = {
+  sender: { level: 'info', words: 'callback refused' },
+  key: { level: 'info', words: 'callback refused: a key that we do not hold, or a forgery' },
+  configuration: { level: 'warn', words: 'callback refused' },
+  ourselves: { level: 'warn', words: 'callback refused' },
+} as const satisfies Record<Cause, { level: string; words: string }>
+
+/** Every refusal, mapped once: what the counters call it. The answer is the provider's own. */
+export const describeRefusal = ({ kind }: Refusal) =>
+  ({ reason: kind, outcome: CAUSE[kind] === 'ourselves' ? 'failed' : 'refused' }) as const
+
+/** How it is logged: a warning only where nobody else can cause it. */
+export const logged = (refusal: Refusal, provider: string) => LOGGED[causeOf(refusal, provider)]
 
 const NO_SERIAL = '(not a serial)'
 /** Of WeChat Pay; a certificate's has 40 digits, less its leading zeros. All of its secrets have 32 characters. */

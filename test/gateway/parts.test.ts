@@ -84,11 +84,52 @@ describe('refusals', () => {
     })
     expect(lines[50]).not.toContain('\u001b')
     expect(lines[50]?.length).toBeLessThan(400)
-    expect(JSON.parse(lines[50] ?? '')).toMatchObject({ level: 'warn', reason: 'unknown_key', keyId: '(not a serial)' })
+    expect(JSON.parse(lines[50] ?? '')).toMatchObject({ reason: 'unknown_key', keyId: '(not a serial)' })
     nowMs = 1_000
     write({ kind: 'bad_signature' }, { provider: 'alipay' })
     expect(JSON.parse(lines[51] ?? '')).toMatchObject({ reason: 'bad_signature', suppressed: 10 })
     expect(lines).toHaveLength(53)
+  })
+
+  const logOf = (elapsedMs = () => 0) => {
+    const lines: { level: string; reason?: string; merchant?: string; suppressed?: number; msg: string }[] = []
+    const log = createLog('test', 'info', { write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[0]) })
+    return { lines, write: createRefusalLog(log, elapsedMs) }
+  }
+
+  test.each([
+    [{ kind: 'unknown_key', keyId: 'x' }, 'wechatpay', 'info', 'a key that we do not hold, or a forgery'],
+    [{ kind: 'undecryptable' }, 'wechatpay-v2', 'info', 'a key that we do not hold, or a forgery'],
+    [{ kind: 'undecryptable' }, 'wechatpay', 'warn', 'callback refused'],
+    [{ kind: 'wrong_recipient', field: 'mchid' }, 'wechatpay', 'warn', 'callback refused'],
+    [{ kind: 'bad_signature' }, 'wechatpay', 'info', 'callback refused'],
+    [{ kind: 'overloaded' }, 'wechatpay', 'warn', 'callback refused'],
+  ] as const)('%o of %s is logged as %s: what anybody can cause is no warning', (refusal, provider, level, words) => {
+    const { lines, write } = logOf()
+    write(refusal, { provider, merchant: 'shop1' })
+    expect(lines).toMatchObject([{ level, reason: refusal.kind, msg: expect.stringContaining(words) as string }])
+  })
+
+  test('a flood at one merchant, or at hundreds, hides no first line of another; what it left out is counted', () => {
+    let nowMs = 0
+    const { lines, write } = logOf(() => nowMs)
+    const flood = (merchant: string, count: number) => {
+      for (let i = 0; i < count; i++) write({ kind: 'bad_signature' }, { provider: 'alipay', merchant })
+    }
+    flood('shop1', 1_000)
+    flood('shop2', 1)
+    write({ kind: 'bad_signature' }, { provider: 'worker', merchant: 'shop1' })
+    expect(lines.map(({ merchant }) => merchant).slice(50)).toEqual(['shop2', 'shop1'])
+    for (let i = 3; i < 300; i++) flood(`shop${i}`, 100)
+    expect(lines.length).toBeLessThan(500 + 300)
+    expect(lines.at(-1)?.merchant).toBe('shop299')
+    nowMs = 1_000
+    const before = lines.length
+    flood('shop1', 1)
+    const summaries = lines.slice(before, -1)
+    expect(summaries).toHaveLength(51)
+    expect(summaries[0]).toMatchObject({ level: 'warn', merchant: 'shop1', suppressed: 950 })
+    expect(summaries.reduce((sum, { suppressed = 0 }) => sum + suppressed, 0) + before).toBe(1_002 + 297 * 100)
   })
 
   test('no character of a request that a terminal obeys is in a line', () => {
