@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadMerchants } from '../../src/providers/merchants.ts'
 import { BadConfiguration } from '../../src/runtime/config.ts'
-import { eventOf, intent, NOW, SECRET, secret, signed } from './stripe-subject.ts'
+import { dispute, eventOf, intent, NOW, refund, SECRET, secret, signed } from './stripe-subject.ts'
 
 let directory = ''
 const write = (name: string, content: string | object) =>
@@ -56,6 +56,48 @@ test('tests, connected accounts, other places of the number, and a secret with a
   expect(verdict(test)).toMatchObject({ rejection: { kind: 'bad_signature' } })
 })
 
+describe('two merchants on one account, of which each endpoint gets every event', () => {
+  const field = 'data.object.metadata.merchant'
+  const at = (type: string, object: object) => verdict(eventOf(type, object))
+  const of = (metadata: object) => at('payment_intent.succeeded', { ...intent, metadata })
+  const fact = { messages: [{ outTradeNo: 'T1', facts: [{ eventType: 'payment_succeeded' }] }] }
+  const stranger = { kind: 'refused', rejection: { kind: 'wrong_recipient', field } }
+
+  test('what names the merchant is taken, what names another or none is refused', () => {
+    expect(problems({ recipient: { 'metadata.merchant': 'shop1', '/currency': ['usd', 'eur'] } })).toBe('')
+    expect(of({ out_trade_no: 'T1', merchant: 'shop1' })).toMatchObject(fact)
+    for (const merchant of [
+      {},
+      { merchant: 'shop2' },
+      { merchant: 'Shop1' },
+      { merchant: null },
+      { merchant: ['shop1'] },
+    ])
+      expect(of({ out_trade_no: 'T1', ...merchant })).toMatchObject(stranger)
+    expect(at('payment_intent.created', { ...intent, metadata: { merchant: 'shop2' } })).toMatchObject(stranger)
+    expect(at('payout.paid', { object: 'payout', metadata: { merchant: 'shop2' } })).toMatchObject(stranger)
+    expect(
+      at('payment_intent.succeeded', {
+        ...{ ...intent, currency: 'cny' },
+        metadata: { out_trade_no: 'T1', merchant: 'shop1' },
+      }),
+    ).toMatchObject({ rejection: { kind: 'wrong_recipient', field: 'data.object.currency' } })
+  })
+
+  test('what can state no fact may lack it, and is kept for a person', () => {
+    expect(problems({ recipient: { 'metadata.merchant': ['shop1'] } })).toBe('')
+    const kept = { kind: 'verified', messages: [{ outTradeNo: null, facts: [] }] }
+    expect(at('charge.dispute.created', { ...dispute, metadata: {} })).toMatchObject(kept)
+    expect(at('refund.failed', { ...refund, metadata: {} })).toMatchObject(kept)
+    expect(at('charge.dispute.created', dispute)).toMatchObject(stranger)
+  })
+
+  test('left out, nothing is looked at', () => {
+    expect(problems({})).toBe('')
+    expect(of({ out_trade_no: 'T1', merchant: 'shop2' })).toMatchObject(fact)
+  })
+})
+
 test('every mistake is told at once, by field and without the secret', () => {
   write('api.key', 'sk_live_dont-print-me')
   const found = problems({
@@ -63,6 +105,7 @@ test('every mistake is told at once, by field and without the secret', () => {
     livemode: 'yes',
     accounts: ['cus_1'],
     outTradeNo: ['metadata', 'metadata.a[b]', '/ok', '', '/~'],
+    recipient: { metadata: 'shop1', 'metadata.a': '', 'metadata.b': [], 'metadata.c': 1 },
     signingSecret: 1,
   })
   for (const expected of [
@@ -74,12 +117,18 @@ test('every mistake is told at once, by field and without the secret', () => {
     '✖ shop.json: stripe.outTradeNo.1: must be metadata.<key>',
     '✖ shop.json: stripe.outTradeNo.3: ',
     '✖ shop.json: stripe.outTradeNo.4: ',
+    '✖ shop.json: stripe.recipient.metadata.a.0: ',
+    '✖ shop.json: stripe.recipient.metadata.b: ',
+    '✖ shop.json: stripe.recipient.metadata.c: ',
     '✖ shop.json: stripe: Unrecognized key: "signingSecret"',
   ])
     expect(found).toContain(expected)
   expect(found).not.toContain('outTradeNo.2')
   expect(found).not.toContain('dont-print-me')
 })
+
+test('a place that is none is told', () =>
+  expect(problems({ recipient: { metadata: 'shop1' } })).toContain('stripe.recipient.metadata: must be metadata.<key>'))
 
 test.for([
   ['no secret', { secretFiles: [] }],

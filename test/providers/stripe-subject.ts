@@ -21,6 +21,7 @@ export const bound = (change: Partial<StripeConfig> = {}, ...secrets: KeyObject[
     secrets: (secrets.length > 0 ? secrets : [newer, secret]).map((value) => ({ value, validToMs: Infinity })),
     livemode: true,
     accounts: new Set(),
+    recipient: [],
     outTradeNo: [METADATA],
     ...change,
   })

@@ -10,8 +10,16 @@ export interface StripeConfig {
   readonly livemode: boolean
   /** Connected accounts whose events are ours; none: only events of the account itself, which name none. */
   readonly accounts: ReadonlySet<string>
+  /** What an object must hold to be ours, as one Stripe account may have several shops. */
+  readonly recipient: readonly RecipientField[]
   /** Where an object has the order's number; the first of them that is there counts. */
   readonly outTradeNo: readonly Pointer[]
+}
+
+/** A place in an object, and the texts in it that name this merchant. */
+export interface RecipientField {
+  readonly pointer: Pointer
+  readonly ours: ReadonlySet<string>
 }
 
 const SECRET = /^whsec_[\x21-\x7e]{10,250}$/
@@ -25,12 +33,22 @@ export function stripeConfig(files: ConfigFiles): z.ZodType<StripeConfig> {
     )
     .transform(stripeSecret)
   const place = z.string().transform((text, context) => {
-    const key = METADATA.exec(text)?.[1]
-    const pointer = key === undefined ? parsePointer(text) : { text, tokens: ['metadata', key] }
+    const pointer = placeOf(text)
     if (pointer !== undefined) return pointer
-    context.addIssue({ code: 'custom', message: 'must be metadata.<key>, or a JSON Pointer such as /transfer_group' })
+    context.addIssue({ code: 'custom', message: BAD_PLACE })
     return z.NEVER
   })
+  const name = z.string().min(1).max(500)
+  // A text alone is a list of one, so that what is wrong in it has a message of its own.
+  const names = z.preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(name).min(1).max(20))
+  const recipient = z.record(z.string(), names).transform((fields, context) =>
+    Object.entries(fields).flatMap(([text, texts]): RecipientField[] => {
+      const pointer = placeOf(text)
+      if (pointer !== undefined) return [{ pointer, ours: new Set(texts) }]
+      context.addIssue({ code: 'custom', path: [text], message: BAD_PLACE })
+      return []
+    }),
+  )
   return z
     .strictObject({
       secretFiles: z.array(dated(secret)).min(1).max(4),
@@ -39,12 +57,20 @@ export function stripeConfig(files: ConfigFiles): z.ZodType<StripeConfig> {
         .array(z.string().regex(/^acct_[A-Za-z0-9]{1,60}$/, 'must be acct_ and letters or digits'))
         .max(20)
         .default([]),
+      recipient: recipient.default([]),
       outTradeNo: z.array(place).min(1).max(8).prefault(['metadata.out_trade_no']),
     })
     .transform(({ secretFiles, accounts, ...section }) => ({
       ...{ secrets: secretFiles, accounts: new Set(accounts) },
       ...section,
     }))
+}
+
+const BAD_PLACE = 'must be metadata.<key>, or a JSON Pointer such as /transfer_group'
+
+function placeOf(text: string): Pointer | undefined {
+  const key = METADATA.exec(text)?.[1]
+  return key === undefined ? parsePointer(text) : { text, tokens: ['metadata', key] }
 }
 
 /** The key of a signing secret: its whole text. Unlike Standard Webhooks, what follows `whsec_` is not base64. */

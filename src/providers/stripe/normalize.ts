@@ -26,6 +26,10 @@ export function normalize(rawBody: Buffer, config: StripeConfig): Verdict {
 
   const object = isFields(data) && isFields(data['object']) ? data['object'] : undefined
   const order = object === undefined ? undefined : orderIn(object, config)
+  if (object !== undefined) {
+    const other = otherShopsField(object, config, known !== undefined && order !== undefined)
+    if (other !== undefined) return refused({ kind: 'wrong_recipient', field: `data.object.${other}` })
+  }
   const message: Omit<VerifiedMessage, 'facts'> = {
     outTradeNo: isOrderNumber(order?.number) ? order.number : null,
     messageType: type,
@@ -59,6 +63,20 @@ function orderIn(object: Fields, { outTradeNo }: StripeConfig): { number: unknow
     if (number !== undefined && number !== null) return { number, path: place.tokens.join('.') }
   }
   return undefined
+}
+
+/**
+ * The configured field that does not name this merchant. An object that can state no fact may lack it: of a dispute, and
+ * of a refund made in the Dashboard, which have no metadata, a person hears by a dead letter.
+ */
+function otherShopsField(object: Fields, { recipient }: StripeConfig, mayProve: boolean): string | undefined {
+  return recipient
+    .find(({ pointer, ours }) => {
+      const named = valueAt(object, pointer)
+      if (named === undefined || named === null) return mayProve
+      return typeof named !== 'string' || !ours.has(named)
+    })
+    ?.pointer.tokens.join('.')
 }
 
 /** Refuses what is not this merchant's: a test, or an event of another account that a Connect endpoint gets too. */
