@@ -139,6 +139,7 @@ function stripe(): Case {
   const secret = stripeSecret(`whsec_${randomBytes(24).toString('base64')}`)
   const provider = createStripe({
     ...{ secrets: [{ value: secret, validToMs: Infinity }], livemode: true, accounts: new Set<string>() },
+    recipient: [],
     outTradeNo: [{ text: 'metadata.out_trade_no', tokens: ['metadata', 'out_trade_no'] }],
   })
   const object = {
