@@ -22,10 +22,11 @@ interface Line<Job> {
 const TURN_JOBS_MAX = 64
 const TURN_MS_MAX = 6
 /**
- * While more waits than two turns can take: libuv (1.52) accepts one connection a turn, so that whoever connects waits
- * as many turns as others did before. Shorter turns always would cost 2 % of all CPU.
+ * While what waits would take longer than that, at the last turn's cost of a job: libuv (1.52) accepts one connection
+ * a turn, so that whoever connects waits as many turns as others did before. Shorter turns always would cost 2 % of
+ * all CPU; 256 genuine callbacks take 18 ms.
  */
-const CROWDED_JOBS = 128
+const CROWDED_MS = 24
 const CROWDED_TURN_MS_MAX = 2
 /** What a route may use before the next one's turn comes: 15 genuine callbacks, or one costly forgery. */
 const SHARE_MS = 1
@@ -42,6 +43,7 @@ export function createFairTurns<Job, Done>(work: TurnWork<Job, Done>): (job: Job
   /** In the order of their turns. */
   const lines = new Map<object, Line<Job>>()
   let waiting = 0
+  let jobMs = 0
   let scheduled = false
   const schedule = () => {
     if (scheduled) return
@@ -52,10 +54,11 @@ export function createFairTurns<Job, Done>(work: TurnWork<Job, Done>): (job: Job
   const run = () => {
     scheduled = false
     const now = clock.now()
-    let atMs = clock.elapsedMs()
+    const startedMs = clock.elapsedMs()
+    let atMs = startedMs
     const begun: Job[] = []
     const done: Done[] = []
-    const untilMs = atMs + (waiting > CROWDED_JOBS ? CROWDED_TURN_MS_MAX : TURN_MS_MAX)
+    const untilMs = startedMs + (waiting * jobMs > CROWDED_MS ? CROWDED_TURN_MS_MAX : TURN_MS_MAX)
     const hasTime = () => begun.length < TURN_JOBS_MAX && atMs < untilMs
 
     for (const [route, line] of lines) {
@@ -81,6 +84,7 @@ export function createFairTurns<Job, Done>(work: TurnWork<Job, Done>): (job: Job
         lines.set(route, line)
       }
     }
+    if (begun.length > 0) jobMs = (atMs - startedMs) / begun.length
     for (const [index, job] of begun.entries()) work.end(job, done[index] as Done, now)
     if (lines.size > 0) schedule()
   }
