@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { PlanContext } from './plan-story.ts'
 import type { PlannedRefund } from './planned.ts'
 import type { PaymentProvider, Story } from './stories.ts'
@@ -11,9 +12,15 @@ interface Refunded {
 
 /** The provider's id of a transaction's n-th refund, and the merchant's. */
 export const refundIdsOf = (provider: PaymentProvider, transaction: string, n: number) => ({
-  refundId: `${provider === 'stripe' ? 're_' : '5030'}${transaction}-${n}`,
+  refundId: provider === 'stripe' ? `re_${transaction}-${n}` : `5030${digitsOf(`${transaction}-${n}`)}`,
   outRefundNo: `R${transaction}-${n}`,
 })
+
+/** WeChat Pay's ids are digits: 24 of them, the same for the same text. */
+const digitsOf = (text: string) =>
+  BigInt(`0x${hash('sha256', text, 'hex')}`)
+    .toString()
+    .slice(-24)
 
 /** What goes back of a transaction, or fails to. All of it in one part or two; less of it in one part or two. */
 export function planRefunds(
