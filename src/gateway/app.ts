@@ -22,14 +22,14 @@ export function createApp(parts: RouteParts, log: Log): Express {
 }
 
 const notFound =
-  ({ mayKeepAlive }: RouteParts): RequestHandler =>
+  ({ mayKeepAlive, pace }: RouteParts): RequestHandler =>
   (request, response) => {
-    send(response, NOT_FOUND, mayKeepAlive())
+    pace(response, () => send(response, NOT_FOUND, mayKeepAlive()))
     discardBody(request)
   }
 
 const onError =
-  ({ mayKeepAlive }: RouteParts, log: Log): ErrorRequestHandler =>
+  ({ mayKeepAlive, pace }: RouteParts, log: Log): ErrorRequestHandler =>
   (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error)
@@ -38,6 +38,6 @@ const onError =
     // A path that cannot be decoded is no path of ours.
     const undecodable = (error as { status?: unknown } | null)?.status === 400
     if (!undecodable) log.error({ error: describeError(error) }, 'request failed')
-    send(response, undecodable ? NOT_FOUND : INTERNAL, mayKeepAlive())
+    pace(response, () => send(response, undecodable ? NOT_FOUND : INTERNAL, mayKeepAlive()))
     discardBody(request)
   }

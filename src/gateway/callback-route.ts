@@ -6,6 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { createAdmission } from './admission.ts'
 import { NOT_FOUND, prepare, send, type PreparedAnswer } from './answer.ts'
 import type { GatewayMetrics } from './metrics.ts'
+import type { Pace } from './pace.ts'
 import { createBodyReader, discardBody, PIECES_MAX, type Body } from './read-body.ts'
 import type { Receive, Received, Target } from './receive-callback.ts'
 import type { createRefusalLog } from './refusal-log.ts'
@@ -27,6 +28,8 @@ export interface RouteParts {
   readonly receive: () => Receive | undefined
   readonly inFlightMax: number
   readonly mayKeepAlive: () => boolean
+  /** For every answer but the one to an accepted callback. */
+  readonly pace: Pace
   readonly clock: Clock
   readonly metrics: GatewayMetrics
   readonly logRefusal: ReturnType<typeof createRefusalLog>
@@ -37,9 +40,11 @@ interface Route {
   readonly success: PreparedAnswer
 }
 
+type Outcome = 'accepted' | 'refused' | 'failed'
+
 /** `POST /callbacks/:provider/:merchant`: from the headers to the answer in the sender's own form. */
 export function createCallbackRoute(parts: RouteParts) {
-  const { merchants, clock, metrics, logRefusal } = parts
+  const { merchants, clock, metrics, logRefusal, pace } = parts
   const routes = new Map<string, Route>()
   for (const [name, entry] of PROVIDERS) routes.set(name, { entry, success: prepare(entry.answers.success) })
   const readBody = createBodyReader({
@@ -50,16 +55,21 @@ export function createCallbackRoute(parts: RouteParts) {
   const admission = createAdmission(parts.inFlightMax)
   metrics.watchInFlight(admission.inFlight)
 
-  const answer = (response: Response, route: Route, target: Target, startedMs: number, received: Received): void => {
-    const provider = target.provider
-    let outcome: 'accepted' | 'refused' | 'failed' = 'accepted'
-    let prepared = route.success
-    if (received.kind === 'refused') {
-      outcome = countRefusal(received.refusal, provider, target.merchant)
-      prepared = prepare(route.entry.answers.refusal(received.refusal))
-    } else metrics.callbacks.inc({ provider, outcome })
-    if (!send(response, prepared, parts.mayKeepAlive())) metrics.unheard.inc({ provider, outcome })
+  const write = (response: Response, answer: PreparedAnswer, provider: string, outcome: Outcome, startedMs: number) => {
+    if (!send(response, answer, parts.mayKeepAlive())) metrics.unheard.inc({ provider, outcome })
     metrics.answerSeconds.observe({ provider, outcome }, (clock.elapsedMs() - startedMs) / 1_000)
+  }
+
+  const answer = (response: Response, route: Route, target: Target, startedMs: number, received: Received): void => {
+    const { provider, merchant } = target
+    if (received.kind === 'refused') {
+      const outcome = countRefusal(received.refusal, provider, merchant)
+      const prepared = prepare(route.entry.answers.refusal(received.refusal))
+      pace(response, () => write(response, prepared, provider, outcome, startedMs))
+    } else {
+      metrics.callbacks.inc({ provider, outcome: 'accepted' })
+      write(response, route.success, provider, 'accepted', startedMs)
+    }
   }
 
   const countRefusal = (refusal: Refusal, provider: string, merchant?: string) => {
@@ -72,7 +82,7 @@ export function createCallbackRoute(parts: RouteParts) {
 
   const unknown = (kind: 'unknown_provider' | 'unknown_merchant', provider: string, response: Response): void => {
     countRefusal({ kind }, provider)
-    send(response, NOT_FOUND, parts.mayKeepAlive())
+    pace(response, () => send(response, NOT_FOUND, parts.mayKeepAlive()))
   }
 
   return (request: Request<{ provider: string; merchant: string }>, response: Response): void => {

@@ -27,7 +27,7 @@ const TURN_MS_MAX = 6
  * all CPU; 256 genuine callbacks take 18 ms.
  */
 const CROWDED_MS = 24
-const CROWDED_TURN_MS_MAX = 2
+const CROWDED_TURN_MS_MAX = 1
 /** What a route may use before the next one's turn comes: 15 genuine callbacks, or one costly forgery. */
 const SHARE_MS = 1
 

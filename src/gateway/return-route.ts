@@ -23,7 +23,7 @@ const PER_TURN_MAX = 16
  * it again, before the payment, after a refund, or for another's order. So it is given nothing to publish with.
  */
 export function createReturnRoute(parts: Omit<RouteParts, 'receive'>) {
-  const { merchants, clock, metrics, logRefusal, mayKeepAlive, inFlightMax } = parts
+  const { merchants, clock, metrics, logRefusal, mayKeepAlive, inFlightMax, pace } = parts
   let inFlight = 0
   const inTurn = createTurnBatch<(now: Date) => void>((jobs) => {
     const now = clock.now()
@@ -34,7 +34,7 @@ export function createReturnRoute(parts: Omit<RouteParts, 'receive'>) {
     const { provider, merchant } = request.params
     const finish = (answer: PreparedAnswer, outcome: 'verified' | 'refused' | 'failed' | 'unknown') => {
       metrics.returns.inc({ provider: PROVIDERS.has(provider) ? provider : 'unknown', outcome })
-      send(response, answer, mayKeepAlive())
+      pace(response, () => send(response, answer, mayKeepAlive()))
       discardBody(request)
     }
     const refuse = (refusal: Refusal) => {

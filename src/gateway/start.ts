@@ -10,6 +10,7 @@ import { ANSWER_MS_MAX } from './callback-route.ts'
 import type { GatewayConfig } from './config.ts'
 import { connectBackend, type Backend, type Connect } from './connect.ts'
 import { createMetrics } from './metrics.ts'
+import { createPace } from './pace.ts'
 import { listen } from './public-server.ts'
 import { createRefusalLog } from './refusal-log.ts'
 
@@ -57,6 +58,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
       ...{ merchants: watch.merchants, clock, metrics },
       receive: () => backend?.receive,
       mayKeepAlive: connections.mayKeepAlive,
+      pace: createPace(config.CONNECTIONS_MAX),
       inFlightMax: config.IN_FLIGHT_MAX,
       logRefusal: createRefusalLog(log, clock.elapsedMs),
     },

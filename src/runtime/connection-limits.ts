@@ -11,7 +11,7 @@ export interface ConnectionLimits {
   readonly pipelinedMax: number
 }
 
-export const CONNECTION_LIMITS: ConnectionLimits = { unreadMsMax: 5_000, requestsMax: 10_000, pipelinedMax: 64 }
+export const CONNECTION_LIMITS: ConnectionLimits = { unreadMsMax: 5_000, requestsMax: 10_000, pipelinedMax: 16 }
 const LOOKS = 5
 
 interface State {

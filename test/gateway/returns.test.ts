@@ -202,6 +202,7 @@ test('one verification that throws is answered by itself, and the others of its 
     {
       ...{ merchants: { names: [], find }, receive: () => undefined, inFlightMax: 9, mayKeepAlive: () => true },
       ...{ clock: systemClock, metrics, logRefusal: () => undefined },
+      pace: (_response, answer) => answer(),
     },
     log,
   )
