@@ -68,10 +68,10 @@ test('no more than 64, and none after 6 ms: then it is the turn of sockets and t
 
 test('while what waits would take long, none after 1 ms: who connects waits for as many turns', async () => {
   const { enqueue, ended, turns } = harness()
-  for (const name of names('a', 32)) enqueue(A, name, 1)
-  await ended(32)
-  // The first does not know yet what a job costs; then 26, 25 and 24 are left.
-  expect(turns.map(({ length }) => length)).toEqual([6, 1, 1, 6, 6, 6, 6])
+  for (const name of names('a', 48)) enqueue(A, name, 1)
+  await ended(48)
+  // The first does not know yet what a job costs; then 42, 41 and 40 are left.
+  expect(turns.slice(0, 5).map(({ length }) => length)).toEqual([6, 1, 1, 6, 6])
 })
 
 test('routes share the time: a flood of costly jobs at one does not make another wait for its end', async () => {
