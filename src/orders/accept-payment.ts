@@ -2,6 +2,7 @@ import { openAnomaly } from './anomaly.ts'
 import { APPLIED, type DecideFact } from './cell.ts'
 import { emit } from './emit.ts'
 import type { Fact } from './model.ts'
+import { NO_POLICIES, policyOf } from './policies.ts'
 import { addRefund, emptyTally } from './refund-tally.ts'
 import { tallyOf, type OrderWork, type Trigger } from './work.ts'
 
@@ -23,13 +24,25 @@ export const acceptPayment: DecideFact = (work, { fact, trigger }) => {
   return APPLIED
 }
 
-/** A late payment is as good as a timely one if the customer paid before the order expired: the delay is not theirs. */
-export const acceptIfPaidBeforeExpiry: DecideFact = (work, entry) => {
-  const { closedBy, expiresAtMs } = work.order
-  const inTime = closedBy === 'expiry' && expiresAtMs !== null && entry.fact.eventTimeMs < expiresAtMs
-  return inTime
-    ? acceptPayment(work, entry)
-    : openAnomaly(work, 'paid_after_close', entry.trigger, { fact: entry.fact })
+/**
+ * A late payment is as good as a timely one if the customer paid before the order expired: the delay is not theirs. The
+ * merchant may allow more. Neither rests on when the payment's callback came.
+ */
+export const acceptIfInTime: DecideFact = (work, entry) => {
+  const { fact, trigger } = entry
+  if (isBeforeExpiry(work, fact) || isWithinPolicy(work, fact)) return acceptPayment(work, entry)
+  return openAnomaly(work, 'paid_after_close', trigger, { fact })
+}
+
+const isBeforeExpiry = ({ order: { closedBy, expiresAtMs } }: OrderWork, { eventTimeMs }: Fact) =>
+  closedBy === 'expiry' && expiresAtMs !== null && eventTimeMs < expiresAtMs
+
+/** Not after the provider's own close: that a payment came nevertheless is a contradiction for a person. */
+function isWithinPolicy({ batch, order }: OrderWork, { eventTimeMs }: Fact): boolean {
+  const { closedBy, closedAtMs, merchant } = order
+  const { acceptAfterCloseMs } = policyOf(batch.options.policies ?? NO_POLICIES, merchant)
+  if (acceptAfterCloseMs === null || closedAtMs === null || closedBy === 'provider') return false
+  return eventTimeMs <= closedAtMs + acceptAfterCloseMs
 }
 
 /** The other order of the group that is paid; null: none, so that this one may be. */

@@ -11,6 +11,7 @@ import type {
   Status,
   StoredFact,
 } from './model.ts'
+import type { Policies } from './policies.ts'
 import type { Routes } from './routes.ts'
 
 /** An anomaly of the order, open or not: a second one with its kind and cause is never opened. */
@@ -151,4 +152,6 @@ export interface DecideOptions {
   readonly routes: Routes
   /** How long a fact may be held before it becomes an anomaly. */
   readonly heldLimitMs: number
+  /** Left out: whatever is an anomaly waits for a person. */
+  readonly policies?: Policies
 }

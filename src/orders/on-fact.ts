@@ -1,4 +1,4 @@
-import { acceptIfPaidBeforeExpiry, acceptPayment, payment } from './accept-payment.ts'
+import { acceptIfInTime, acceptPayment, payment } from './accept-payment.ts'
 import { anomaly, APPLIED, arrivalCell, cell, held, noted, raise, type FactCell } from './cell.ts'
 import { closeOrder } from './close-order.ts'
 import type { FactKind, Status } from './model.ts'
@@ -73,8 +73,9 @@ export const ON_FACT = {
   },
   closed: {
     payment_succeeded: arrivalCell(
-      'closed by expiry, paid before it: → paid, emit ship, deduct, grant (1, 2); else anomaly `paid_after_close`',
-      payment(acceptIfPaidBeforeExpiry),
+      'closed by expiry and paid before it, or in time by a policy (4): → paid, emit ship, deduct, grant (1, 2); ' +
+        'else anomaly `paid_after_close`',
+      payment(acceptIfInTime),
     ),
     payment_failed: noted,
     refund_succeeded: cell(

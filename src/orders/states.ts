@@ -12,6 +12,9 @@ asked for it is outside of this.`
 const NOTES = `1. If another order of its group is already paid: anomaly \`double_payment\` ⇄. A full refund frees the group.
 2. Then its held refunds follow. If it is fully refunded by then: → refunded, and nothing is emitted at all.
 3. Stock comes back with the worker's \`goods_returned\`: emit restore, once for each time that the order was shipped.
+4. A merchant may accept payments that happened up to some minutes after the order was closed by the merchant or by
+   expiry (\`POLICIES\`); not after the provider's own close. What counts is when the payment happened, not when its
+   callback came.
 
 A refund acts on its own payment. While that is not known, it is held, in every status; of the accepted payment, it
 moves the order as the table says; of any other, it closes that payment's anomaly when all of it is refunded, and is

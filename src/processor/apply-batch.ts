@@ -188,7 +188,7 @@ async function findArrivals(tx: Transaction, lane: number, arrivals: Arrivals): 
 function decideArrivals(
   unknown: Found['unknown'],
   { views, archivedIds }: Views,
-  { clock, routes, heldLimitMs }: ApplyOptions,
+  { clock, ...options }: ApplyOptions,
 ): { decision: Decision; byCause: Map<string, Arrival> } {
   const todo = unknown.filter(({ orderId }) => !archivedIds.has(orderId))
   for (const arrival of unknown) if (archivedIds.has(arrival.orderId)) arrival.outcome = 'archived'
@@ -198,7 +198,7 @@ function decideArrivals(
     fact,
     receivedAtMs: callback.receivedAtMs,
   }))
-  const decision = decideBatch(views, items, { now: clock.now(), routes, heldLimitMs })
+  const decision = decideBatch(views, items, { ...options, now: clock.now() })
   const byCause = new Map<string, Arrival>()
   for (const [index, arrival] of todo.entries()) {
     const outcome = decision.outcomes[index]?.kind

@@ -1,4 +1,4 @@
-import type { Routes } from '../orders/routes.ts'
+import type { DecideOptions } from '../orders/decision.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Callback } from '../schemas/callback.ts'
 import type { DeadLetterReason } from '../store/dead-letter.ts'
@@ -43,10 +43,8 @@ export interface LaneRecord {
     | { readonly kind: 'skipped' }
 }
 
-export interface ApplyOptions {
+export interface ApplyOptions extends Omit<DecideOptions, 'now'> {
   readonly clock: Clock
-  readonly routes: Routes
-  readonly heldLimitMs: number
 }
 
 /** What one Postgres transaction did. */
