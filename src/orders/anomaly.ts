@@ -20,8 +20,8 @@ export function openAnomaly(
       ...Object.fromEntries(Object.entries(about).map(([name, value]) => [name, plain(value)])),
       order: { status, amountMinor, currency, acceptedRef },
     }
-    const entry = { id: null, kind, cause, facts: JSON.stringify(all), resolution: null, reason: null, wasOpen: false }
-    work.anomalies.set(identity, entry)
+    const open = { owner: null, resolution: null, reason: null, resolvedBy: null, wasOpen: false }
+    work.anomalies.set(identity, { id: null, kind, cause, facts: JSON.stringify(all), ...open })
     notice(work, 'anomaly_opened', identity, trigger, { anomaly: kind, cause, facts: all })
   }
   return { kind: 'anomaly', anomaly: kind } as const
@@ -34,18 +34,21 @@ function plain(value: Fact | number | string) {
   return { eventType, providerRef, paymentRef, amountMinor, currency, amountKind, eventTimeMs, detail }
 }
 
+/** Closes an open anomaly. @param by who answered it; null: it was settled by itself */
 export function resolveAnomaly(
   work: OrderWork,
   entry: AnomalyEntry,
   settlement: Settlement,
   reason: string | null,
   trigger: Trigger,
+  by: string | null = null,
 ) {
   if (entry.resolution !== null) return
   const { kind, cause } = entry
   entry.resolution = settlement
   entry.reason = reason
-  const attrs = { anomaly: kind, cause, resolution: settlement, reason }
+  entry.resolvedBy = by
+  const attrs = { anomaly: kind, cause, resolution: settlement, reason, by }
   notice(work, 'anomaly_resolved', anomalyIdentity(kind, cause), trigger, attrs)
 }
 

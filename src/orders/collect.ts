@@ -26,9 +26,10 @@ export function collect(batch: BatchWork, outcomes: readonly Outcome[]): Decisio
       newFacts.push({ orderId, fact: { ...fact, outcome } })
       if (outcome === 'held') newTimers.push({ orderId, kind: 'held_limit', ref: trigger.cause, dueAtMs })
     }
-    for (const { id, kind, cause, facts: json, resolution, reason, wasOpen } of anomalies.values()) {
+    for (const { id, kind, cause, facts: json, resolution, reason, resolvedBy: by, wasOpen } of anomalies.values()) {
       if (id === null) openedAnomalies.push({ orderId, kind, cause, facts: json, resolution, reason })
-      else if (wasOpen && resolution !== null) resolvedAnomalies.push({ id, orderId, kind, cause, resolution, reason })
+      else if (wasOpen && resolution !== null)
+        resolvedAnomalies.push({ id, orderId, kind, cause, resolution, reason, by })
     }
     for (const ref of limitsReached) doneTimers.push({ orderId, kind: 'held_limit', ref })
   }

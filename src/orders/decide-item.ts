@@ -22,7 +22,8 @@ export function decideItem(work: OrderWork, item: Item): Outcome {
     case 'resolve': {
       const anomaly = [...work.anomalies.values()].find(({ id }) => id === item.anomalyId)
       if (anomaly === undefined) return refused(work, { reason: 'unknown_anomaly' })
-      return cells.resolve.decide(work, { anomaly, resolution: item.resolution, reason: item.reason })
+      const { resolution, reason, actor } = item
+      return cells.resolve.decide(work, { anomaly, resolution, reason, actor })
     }
     case 'unprocessable':
       return openAnomaly(work, 'unprocessable', now(work, item.cause), { detail: item.detail })

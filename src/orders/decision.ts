@@ -19,8 +19,12 @@ export interface KnownAnomaly {
   readonly id: number
   readonly kind: AnomalyKind
   readonly cause: string
+  /** Who works on it; nobody else may answer it then. */
+  readonly owner: string | null
   /** How it was closed; null while it is open. */
   readonly resolution: string | null
+  /** Who answered it; null while it is open, and where it was settled by itself. */
+  readonly resolvedBy: string | null
 }
 
 /** All that the decision about one order reads; every part from statements issued after the order's lock. */
@@ -54,6 +58,8 @@ export type Item =
       readonly anomalyId: number
       readonly resolution: Resolution
       readonly reason: string
+      /** Who answers. */
+      readonly actor: string
     }
   /** A timer or release of the order that Postgres refused: it becomes an anomaly, and its held facts stay as they are. */
   | { readonly kind: 'unprocessable'; readonly orderId: number; readonly cause: string; readonly detail: string }
@@ -61,7 +67,10 @@ export type Item =
 /** Why a command changed nothing: a 409 for whoever sent it. */
 export type Refusal =
   | { readonly reason: 'unknown_order' | 'already_paid' | 'already_refunded' | 'unknown_anomaly' }
-  | { readonly reason: 'already_resolved'; readonly resolution: string }
+  /** `by` null: it was settled by itself. */
+  | { readonly reason: 'already_resolved'; readonly resolution: string; readonly by: string | null }
+  /** Somebody else works on it. */
+  | { readonly reason: 'claimed'; readonly owner: string }
   | { readonly reason: 'not_allowed'; readonly anomaly: AnomalyKind; readonly allowed: readonly Resolution[] }
   /** Another order of its group is paid. */
   | { readonly reason: 'group_is_paid'; readonly orderId: number }
@@ -114,6 +123,8 @@ export interface ResolvedAnomaly {
   readonly cause: string
   readonly resolution: string
   readonly reason: string | null
+  /** Null: it was settled by itself. */
+  readonly by: string | null
 }
 
 /** A timer is unique by these three; `ref` is empty for an expiry, the fact's cause for a held limit. */

@@ -3,7 +3,7 @@ import { becomePending, compareBodies, type CreateDecision, type ExistingOrder }
 import type { Outcome, Refusal } from './decision.ts'
 import type { ClosedBy, Status } from './model.ts'
 import type { OrderBody } from './order-body.ts'
-import { resolveBy, type ResolveCommand } from './resolve.ts'
+import { resolve, type ResolveCommand } from './resolve.ts'
 import type { OrderWork, Trigger } from './work.ts'
 
 export const COMMAND_KINDS = ['create', 'close', 'expire', 'resolve'] as const
@@ -45,16 +45,16 @@ const closeBy = (by: ClosedBy) => ({
 })
 const acceptable = {
   says: "a payment's anomaly: `accept_payment` → paid, emit ship, deduct, grant; `refund_outside`; any: `ignore`",
-  decide: resolveBy('accept_payment'),
+  decide: resolve,
 }
-const paidAlready = { says: "a payment's anomaly: `refund_outside`; any: `ignore`", decide: resolveBy(null) }
+const paidAlready = { says: "a payment's anomaly: `refund_outside`; any: `ignore`", decide: resolve }
 
 export const ON_COMMAND = {
   awaited: {
     create: { says: '→ pending, wake the lane for its held facts', decide: becomePending },
     close: refused('unknown_order'),
     expire: nothing('nothing'),
-    resolve: { says: '`ignore`; its facts stay held', decide: resolveBy(null) },
+    resolve: { says: '`ignore`; its facts stay held', decide: resolve },
   },
   pending: { create: compare, close: closeBy('merchant'), expire: closeBy('expiry'), resolve: acceptable },
   paid: { create: compare, close: refused('already_paid'), expire: nothing('nothing'), resolve: paidAlready },
@@ -66,7 +66,7 @@ export const ON_COMMAND = {
     expire: nothing('nothing'),
     resolve: {
       says: "a payment's anomaly: `reopen` → paid again, emit ship, deduct, grant; `refund_outside`; any: `ignore`",
-      decide: resolveBy('reopen'),
+      decide: resolve,
     },
   },
 } satisfies Record<Status, CommandCells>

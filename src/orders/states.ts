@@ -25,7 +25,9 @@ Held facts are tried in event-time order when the order or their payment appears
 they become an anomaly \`unknown_order\` or \`refund_without_payment\` and stay held; the anomaly ends when they go.`
 
 const AFTER_COMMANDS = `Create of an order that nobody knows: → pending. Expire runs when the clock has passed the order's expiry and its grace
-and nothing that was in the topic by then is left unread.`
+and nothing that was in the topic by then is left unread. An anomaly is answered once: a second answer is 409
+\`already_resolved\`, unless it is the same one by the same person. While it is claimed, anybody else's answer is 409
+\`claimed\`.`
 
 /** Both tables as Markdown; docs/order-states.md is this text. */
 export function printStates(): string {

@@ -29,8 +29,10 @@ export interface AnomalyEntry {
   readonly cause: string
   /** JSON; empty for one that was known before. */
   readonly facts: string
+  readonly owner: string | null
   resolution: string | null
   reason: string | null
+  resolvedBy: string | null
   readonly wasOpen: boolean
 }
 
@@ -111,9 +113,9 @@ export function tallyOf(work: OrderWork, payment: Fact): RefundTally {
   return tally
 }
 
-function addKnownAnomaly(work: OrderWork, { id, kind, cause, resolution }: KnownAnomaly) {
-  const entry = { id, kind, cause, facts: '', resolution, reason: null, wasOpen: resolution === null }
-  work.anomalies.set(anomalyIdentity(kind, cause), entry)
+function addKnownAnomaly(work: OrderWork, known: KnownAnomaly) {
+  const entry = { ...known, facts: '', reason: null, wasOpen: known.resolution === null }
+  work.anomalies.set(anomalyIdentity(known.kind, known.cause), entry)
 }
 
 /** Orders of one group share it, so that the second payment in a batch sees the first. */

@@ -11,7 +11,7 @@ import type { ExpiryGate } from './expiry-gate.ts'
 import { fateOf } from './fate.ts'
 import type { LaneSession, Work } from './lane-session.ts'
 import type { Applied, ApplyOptions, MustFence, NothingToDo, Position } from './lane-types.ts'
-import { itemOf, resultOf, type Task } from './wake-items.ts'
+import { actionsOf, itemOf, resultOf, type Task } from './wake-items.ts'
 import { whyRefused } from './why-refused.ts'
 import { eventRowsOf, writeDecision, writesOf } from './write-decision.ts'
 
@@ -124,8 +124,8 @@ async function run(
     const item = views.has(task.orderId) ? itemOf(task) : undefined
     if (item !== undefined) itemOfTask.set(task, items.push(item) - 1)
   }
-  const { routes, heldLimitMs, clock } = options
-  const decision = decideBatch(views, items, { now: clock.now(), routes, heldLimitMs })
+  const { clock, ...given } = options
+  const decision = decideBatch(views, items, { ...given, now: clock.now() })
   const outcomeOf = (task: Task): Outcome | undefined => decision.outcomes[itemOfTask.get(task) ?? -1]
   const filed = tasks.filter(({ kind }) => kind === 'close' || kind === 'resolve')
   const finishedCommands: FinishedCommand[] = filed.map((task) => resultOf(task, outcomeOf(task)))
@@ -139,6 +139,7 @@ async function run(
       ...writesOf(decision, position.next),
       events: eventRowsOf(decision, () => null),
       finishedCommands,
+      operatorActions: actionsOf(tasks, decision),
       spentCommandIds: spent(['wake']),
       spentTimerIds: spent(['expiry', 'held_limit']),
     },

@@ -1,7 +1,7 @@
-import type { Item, Outcome } from '../orders/decision.ts'
+import type { Decision, Item, Outcome } from '../orders/decision.ts'
 import { RESOLUTIONS, type Resolution } from '../orders/model.ts'
 import type { WorkItem } from '../store/read-work.ts'
-import type { FinishedCommand } from '../store/write-batch.ts'
+import type { FinishedCommand, OperatorAction } from '../store/write-batch.ts'
 
 /** A work item; `guilty` once Postgres has refused it: it is then put away instead of done. */
 export interface Task extends WorkItem {
@@ -26,17 +26,40 @@ export function itemOf(task: Task): Item | undefined {
     case 'held_limit':
       return { kind: 'held_limit', orderId, timerId: id, ref }
     case 'resolve': {
-      const answer = answerOf(task.body)
+      const answer = answerOf(task)
       return answer === undefined ? undefined : { kind: 'resolve', orderId, commandId: id, ...answer }
     }
   }
 }
 
-function answerOf(json: string): { anomalyId: number; resolution: Resolution; reason: string } | undefined {
-  const { anomalyId, resolution, reason } = JSON.parse(json) as Record<string, unknown>
+interface Answer {
+  readonly anomalyId: number
+  readonly resolution: Resolution
+  readonly reason: string
+  readonly actor: string
+}
+
+/** Undefined: not what `file-command.ts` files. */
+function answerOf({ body, actor }: Pick<Task, 'body' | 'actor'>): Answer | undefined {
+  const { anomalyId, resolution, reason } = JSON.parse(body) as Record<string, unknown>
   const known = RESOLUTIONS.find((name) => name === resolution)
-  if (typeof anomalyId !== 'number' || known === undefined || typeof reason !== 'string') return undefined
-  return { anomalyId, resolution: known, reason }
+  if (typeof anomalyId !== 'number' || known === undefined || actor === null) return undefined
+  if (typeof reason !== 'string' || reason.trim() === '') return undefined
+  return { anomalyId, resolution: known, reason, actor }
+}
+
+/** What operators did: a row for each anomaly that a command of these resolved, and none for one that came second. */
+export function actionsOf(tasks: readonly Task[], { resolvedAnomalies }: Decision): OperatorAction[] {
+  return resolvedAnomalies.flatMap(({ id, orderId, kind, cause, resolution, reason, by }) => {
+    if (by === null || reason === null) return []
+    // The first one: a second one with the same answer by the same person found it resolved.
+    const command = tasks.find((task) => {
+      const answer = task.kind === 'resolve' ? answerOf(task) : undefined
+      return answer?.anomalyId === id && answer.resolution === resolution && answer.actor === by
+    })
+    const target = { anomalyId: id, orderId, kind, cause, resolution, commandId: command?.id }
+    return { actor: by, action: 'anomaly_resolve', target: JSON.stringify(target), reason }
+  })
 }
 
 /** What whoever filed the command is told. @param outcome undefined: its order is gone, or the task is guilty */

@@ -29,7 +29,7 @@ select 'f', order_id, event_type::text, provider_ref, payment_ref, amount_minor,
   ${ms('event_time')}, outcome::text, detail
 from facts where order_id = any($1::int8[])
 union all
-select 'a', order_id, kind, cause, resolution, id, null, null, null, null, null
+select 'a', order_id, kind, cause, resolution, id, owner, resolved_by, null, null, null
 from anomalies where order_id = any($1::int8[])
 union all
 select 'g', order_id, merchant, group_key, null, null, null, null, null, null, null from locked_groups
@@ -97,6 +97,8 @@ const anomalyOf = (kind: string, cause: string, rest: unknown[]): KnownAnomaly =
   kind: kind as AnomalyKind,
   cause,
   resolution: rest[0] as string | null,
+  owner: rest[2] as string | null,
+  resolvedBy: rest[3] as string | null,
 })
 
 function push<T>(map: Map<number, T[]>, key: number, value: T) {

@@ -12,6 +12,8 @@ export interface WorkItem {
   readonly ref: string
   /** Of a command: its body as JSON. */
   readonly body: string
+  /** Of a command: who filed it; null for wake items, which nobody did. */
+  readonly actor: string | null
 }
 
 export interface LaneWork {
@@ -34,16 +36,16 @@ const ITEMS_MAX = 300
 const READ_WORK = {
   name: 'read-work',
   text: `
-select 'lane', next_seq, applied_offset, case when halted_reason is null then '' else 'halted' end, brake_version::text
+select 'lane', next_seq, applied_offset, case when halted_reason is null then '' else 'halted' end, brake_version::text, null
 from lanes where topic = $1 and lane = ($2::int2[])[1]
 union all (
-  select 'command', id, order_id, kind, body::text from commands
+  select 'command', id, order_id, kind, body::text, actor from commands
   where lane = ($2::int2[])[1] and status = 'pending' order by id limit ${ITEMS_MAX})
 union all (
-  select 'timer', id, order_id, kind, ref from timers
+  select 'timer', id, order_id, kind, ref, null from timers
   where lane = ($2::int2[])[1] and kind = 'held_limit' and due_at <= ($3::timestamptz[])[1] order by due_at limit ${ITEMS_MAX})
 union all (
-  select 'timer', id, order_id, kind, ref from timers
+  select 'timer', id, order_id, kind, ref, null from timers
   where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2] order by due_at limit ${ITEMS_MAX})`,
 }
 
@@ -57,12 +59,12 @@ export async function readWork(
   lane: number,
   due: { readonly heldLimitMs: number; readonly expiryMs: number | null },
 ): Promise<LaneWork> {
-  type Row = [source: string, id: unknown, orderId: unknown, kind: string, text: string]
+  type Row = [source: string, id: unknown, orderId: unknown, kind: string, text: string, actor: string | null]
   const times = timestamps([due.heldLimitMs, due.expiryMs])
   const rows = await rowsOf<Row>(db, READ_WORK, [topic, int2s([lane]), times])
   let guard: LaneWork['lane']
   const items: WorkItem[] = []
-  for (const [source, id, orderId, kind, text] of rows) {
+  for (const [source, id, orderId, kind, text, actor] of rows) {
     if (source === 'lane')
       guard = {
         nextSeq: int(id),
@@ -79,6 +81,7 @@ export async function readWork(
         kind: kind as WorkItem['kind'],
         ref: isCommand ? '' : text,
         body: isCommand ? text : '{}',
+        actor,
       })
     }
   }

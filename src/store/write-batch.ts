@@ -44,6 +44,7 @@ export interface Writes extends Pick<
   /** Stubs of archived orders, inserted by this very transaction. */
   readonly archivedStubIds: readonly number[]
   readonly finishedCommands: readonly FinishedCommand[]
+  readonly operatorActions: readonly OperatorAction[]
   /** Wake items: nobody asks for their result. */
   readonly spentCommandIds: readonly number[]
   readonly spentTimerIds: readonly number[]
@@ -54,6 +55,15 @@ export interface FinishedCommand {
   readonly status: 'done' | 'failed'
   /** JSON */
   readonly result: string
+}
+
+/** What a person did, kept for ever, in the transaction of its effect. */
+export interface OperatorAction {
+  readonly actor: string
+  readonly action: string
+  /** JSON */
+  readonly target: string
+  readonly reason: string
 }
 
 export const NOTHING: Omit<Writes, 'end'> = {
@@ -70,6 +80,7 @@ export const NOTHING: Omit<Writes, 'end'> = {
   floodOffsets: [],
   archivedStubIds: [],
   finishedCommands: [],
+  operatorActions: [],
   spentCommandIds: [],
   spentTimerIds: [],
 }
@@ -220,7 +231,7 @@ const OPENED_ANOMALIES = `
   )}`
 
 const RESOLVED_ANOMALIES = `
-  update anomalies a set resolved_at = now(), resolution = r.resolution, reason = r.reason
+  update anomalies a set resolved_at = now(), resolution = r.resolution, reason = r.reason, resolved_by = r.by
   from l, ${$.rows(
     'r',
     ({ writes }) => writes.resolvedAnomalies,
@@ -228,6 +239,7 @@ const RESOLVED_ANOMALIES = `
       is.int8('id', (a) => a.id),
       is.text('resolution', (a) => a.resolution),
       is.text('reason', (a) => a.reason),
+      is.text('by', (a) => a.by),
     ],
   )}
   where a.id = any(${$.int8Array(({ writes }) => writes.resolvedAnomalies.map(({ id }) => id))}) and a.id = r.id`
@@ -280,6 +292,19 @@ const FINISHED_COMMANDS = `
   )}
   where c.id = any(${$.int8Array(({ writes }) => writes.finishedCommands.map(({ id }) => id))}) and c.id = f.id`
 
+const OPERATOR_ACTIONS = `
+  insert into operator_actions (actor, action, target, reason)
+  select a.actor, a.action, a.target::jsonb, a.reason from l, ${$.rows(
+    'a',
+    ({ writes }) => writes.operatorActions,
+    (is) => [
+      is.text('actor', (a) => a.actor),
+      is.text('action', (a) => a.action),
+      is.text('target', (a) => a.target),
+      is.text('reason', (a) => a.reason),
+    ],
+  )}`
+
 const WRITE_BATCH = {
   name: 'write-batch',
   text: `with l as (${LANE_ROW}
@@ -296,6 +321,7 @@ const WRITE_BATCH = {
 ), spent_timer as (
   delete from timers t using l where t.id = any(${$.int8Array(({ writes }) => writes.spentTimerIds)})
 ), finished_command as (${FINISHED_COMMANDS}
+), operator_action as (${OPERATOR_ACTIONS}
 ), spent_command as (
   delete from commands c using l where c.id = any(${$.int8Array(({ writes }) => writes.spentCommandIds)})
 ), archived_stub as (

@@ -72,4 +72,5 @@ const resolveFirst = (resolution: (typeof RESOLUTIONS)[number]): Step => ({
   anomalyId: -1,
   resolution,
   reason: 'because',
+  actor: 'ann',
 })

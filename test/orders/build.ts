@@ -49,6 +49,8 @@ export const open = (kind: AnomalyKind, fact: Fact, resolution: string | null = 
   kind,
   cause: factCause(fact),
   resolution,
+  owner: null,
+  resolvedBy: resolution === null ? null : 'ann',
 })
 
 const PAID = stored(aPayment(PAID_REF))

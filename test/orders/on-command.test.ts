@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { decideCreate } from '../../src/orders/create.ts'
 import type { Item, OrderView } from '../../src/orders/decision.ts'
 import { RESOLUTIONS, STATUSES, type AnomalyKind, type Resolution, type Status } from '../../src/orders/model.ts'
+import { allowedResolutions } from '../../src/orders/resolve.ts'
 import { bodyHash, canonicalBody, type OrderBody } from '../../src/orders/order-body.ts'
 import { aFact, aPayment, aRefund, decide, effectsOf, fact, NOW_MS, open, orderIn, stored } from './build.ts'
 
@@ -108,9 +109,9 @@ describe.each(STATUSES)('%s', (status) => {
     })
     test('once: the same answer is the same answer, another is refused', () => {
       const view = withAnomaly('double_payment', 'ignore')
-      const again = decide(view, resolve('ignore'), resolve('refund_outside'))
+      const again = decide(view, resolve('ignore'), resolve('refund_outside'), resolve('ignore', 900, 'bob'))
       expect(effectsOf(view, again)).toEqual({
-        outcomes: ['done', 'already_resolved'],
+        outcomes: ['done', 'already_resolved', 'already_resolved'],
         status,
         events: [],
         opened: [],
@@ -120,16 +121,60 @@ describe.each(STATUSES)('%s', (status) => {
   })
 })
 
-const resolve = (resolution: Resolution, anomalyId = 900): Item => ({
+const resolve = (resolution: Resolution, anomalyId = 900, actor = 'ann'): Item => ({
   kind: 'resolve',
   orderId: 1,
   commandId: 1,
   anomalyId,
   resolution,
   reason: 'because',
+  actor,
 })
 
 describe('what a command does besides', () => {
+  test('of two that answer at once the first one counts, and the second is told who was first', () => {
+    const failed = aFact('refund_failed')
+    const view = orderIn('paid', {}, { facts: [stored(failed, 'anomaly')], anomalies: [open('refund_failed', failed)] })
+    const decision = decide(view, resolve('refund_outside', 900, 'ann'), resolve('ignore', 900, 'bob'))
+    expect(decision.outcomes).toEqual([
+      { kind: 'done', status: 'paid' },
+      {
+        kind: 'refused',
+        status: 'paid',
+        refusal: { reason: 'already_resolved', resolution: 'refund_outside', by: 'ann' },
+      },
+    ])
+    expect(decision.resolvedAnomalies).toMatchObject([{ id: 900, resolution: 'refund_outside', by: 'ann' }])
+    expect(decision.events.map(({ kind, attrs }) => [kind, attrs])).toEqual([
+      ['anomaly_resolved', expect.stringContaining('"resolution":"refund_outside","reason":"because","by":"ann"')],
+    ])
+  })
+  test('whoever has claimed it answers it, and nobody else; what settles by itself still does', () => {
+    const late = aPayment('late')
+    const anomalies = [{ ...open('paid_after_close', late), owner: 'bob' }]
+    const view = orderIn('closed', {}, { facts: [stored(late, 'anomaly')], anomalies })
+    expect(decide(view, resolve('accept_payment', 900, 'ann'))).toMatchObject({
+      outcomes: [{ kind: 'refused', status: 'closed', refusal: { reason: 'claimed', owner: 'bob' } }],
+      ...{ orders: [], events: [], resolvedAnomalies: [] },
+    })
+    expect(effectsOf(view, decide(view, resolve('accept_payment', 900, 'bob')))).toMatchObject({ status: 'paid' })
+    expect(decide(view, fact(aRefund('late'))).resolvedAnomalies).toMatchObject([{ resolution: 'refunded', by: null }])
+    const after = decide(view, fact(aRefund('late')), resolve('refund_outside', 900, 'bob'))
+    expect(after.outcomes[1]).toMatchObject({
+      refusal: { reason: 'already_resolved', resolution: 'refunded', by: null },
+    })
+  })
+  test('the answers that are offered are those that are taken', () => {
+    for (const status of STATUSES)
+      for (const kind of ['double_payment', 'refund_failed', 'disputed'] as const) {
+        const about =
+          kind === 'double_payment' ? aPayment('other') : aFact(kind === 'disputed' ? kind : 'refund_failed')
+        const anomaly = open(kind, about)
+        const view = orderIn(status, {}, { facts: [stored(about, 'anomaly')], anomalies: [anomaly] })
+        const taken = RESOLUTIONS.filter((answer) => decide(view, resolve(answer)).outcomes[0]?.kind === 'done')
+        expect([...allowedResolutions(status, anomaly)].sort()).toEqual([...taken].sort())
+      }
+  })
   test('an unknown anomaly', () => {
     const view = orderIn('paid')
     expect(effectsOf(view, decide(view, resolve('ignore', 1)))).toMatchObject({ outcomes: ['unknown_anomaly'] })

@@ -39,7 +39,9 @@ describe('a payment after the close', () => {
     const view = closed('merchant')
     const off: Policies = { ...policies, everybody: { acceptAfterCloseMs: 1 }, merchants: new Map() }
     expect(effectsOf(view, decide(view, [fact(paidAt(1))], off))).toMatchObject({ status: 'paid' })
-    expect(effectsOf(view, decideBatch(new Map([[1, view]]), [fact(paidAt(1))], OPTIONS))).toMatchObject({ opened: ['paid_after_close'] })
+    expect(effectsOf(view, decideBatch(new Map([[1, view]]), [fact(paidAt(1))], OPTIONS))).toMatchObject({
+      opened: ['paid_after_close'],
+    })
     const ownIsNo: Policies = { ...off, merchants: new Map([['shop', { acceptAfterCloseMs: null }]]) }
     expect(effectsOf(view, decide(view, [fact(paidAt(1))], ownIsNo))).toMatchObject({ opened: ['paid_after_close'] })
   })

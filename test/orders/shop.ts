@@ -94,12 +94,15 @@ export class Shop {
       facts.set(factCause(identity), { ...known, outcome })
     }
     for (const { orderId, kind, cause, resolution } of decision.openedAnomalies)
-      add(this.row(orderId).anomalies, `${kind}:${cause}`, { id: ++this.anomalyCount, kind, cause, resolution })
-    for (const { id, orderId, kind, cause, resolution } of decision.resolvedAnomalies) {
+      add(this.row(orderId).anomalies, `${kind}:${cause}`, {
+        ...{ id: ++this.anomalyCount, kind, cause, resolution },
+        ...{ owner: null, resolvedBy: null },
+      })
+    for (const { id, orderId, kind, cause, resolution, by } of decision.resolvedAnomalies) {
       const { anomalies } = this.row(orderId)
       const known = must(anomalies.get(`${kind}:${cause}`), 'a resolved anomaly is stored')
       ensure(known.id === id && known.resolution === null, 'only open anomalies are resolved')
-      anomalies.set(`${kind}:${cause}`, { ...known, resolution })
+      anomalies.set(`${kind}:${cause}`, { ...known, resolution, resolvedBy: by })
     }
     for (const group of decision.groups) this.groups.set(group.groupKey, group)
     // Done first: the writer may do them in either order, as nothing is in both lists.
