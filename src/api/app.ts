@@ -7,6 +7,7 @@ import { bearerHash, UNAUTHENTICATED } from './authenticate.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { forbidden, mayDo, NOT_FOUND, type Principal } from './policy.ts'
 import { readBody, type BodyRead } from './read-body.ts'
+import { readQuery } from './read-query.ts'
 import type { Refusal } from './refusal.ts'
 import { retryDatabase } from './retry-database.ts'
 import { refuse, type ApiAnswer, type Route } from './route.ts'
@@ -47,16 +48,14 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
     if (principal === undefined) return { answer: refuse(UNAUTHENTICATED) }
     const caller = principal.name
     if (!mayDo(principal, route.action)) return { answer: refuse(forbidden(principal.role, route.action)), caller }
-    const [unknown] = Object.keys(request.query)
-    if (unknown !== undefined) return { answer: refuse(unknownParameter(unknown)), caller }
+    const query = readQuery(request.query, route.query ?? [])
+    if (query.kind === 'refused') return { answer: refuse(query.refusal), caller }
     const body = route.method === 'get' ? NO_BODY : await readBody(request, deps.bodyBytesMax)
     if (body.kind === 'refused') return { answer: refuse(body.refusal), caller }
     const params = request.params as Record<string, string>
     const header = (name: string) => request.get(name)
-    return {
-      answer: await retryDatabase(clock, () => route.handle({ params, header, principal, body }), again),
-      caller,
-    }
+    const asked = { params, query: query.values, header, principal, body }
+    return { answer: await retryDatabase(clock, () => route.handle(asked), again), caller }
   }
 
   const serve = (route: Route) => async (request: Request, response: Response) => {
@@ -119,10 +118,3 @@ const surprise = (cause: unknown): Refusal =>
   isDatabaseTrouble(cause)
     ? { kind: 'database_unavailable', detail: 'The database does not answer.', remedy: 'Send it again.', cause }
     : { kind: 'internal', detail: 'This is logged under the instance given here.', cause }
-
-const unknownParameter = (name: string): Refusal => ({
-  kind: 'invalid_field',
-  field: name.slice(0, 100),
-  detail: 'This route takes no query parameters.',
-  remedy: 'Leave it out.',
-})

@@ -1,21 +1,13 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { CommandRequest, Filed } from '../store/file-command.ts'
-import type { CommandWaiter } from './await-command.ts'
-import { answerOf } from './command-answer.ts'
-import type { ApiMetrics } from './metrics.ts'
+import type { CommandRequest } from '../store/file-command.ts'
+import { readIdempotencyKey } from './idempotency-key.ts'
 import { fieldRefusal } from './order-body.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
 import { isKey } from './read-order-route.ts'
 import type { Refusal } from './refusal.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
-
-export interface CloseDeps {
-  readonly fileCommand: (request: CommandRequest) => Promise<Filed>
-  readonly waiter: Pick<CommandWaiter, 'wait'>
-  readonly waitMs: number
-  readonly metrics: ApiMetrics
-}
+import { runCommand, type CommandDeps } from './run-command.ts'
 
 const CloseBody = z.strictObject({
   reason: z
@@ -24,36 +16,16 @@ const CloseBody = z.strictObject({
     .refine((text) => text.isWellFormed() && !text.includes('\u0000'), 'must be well-formed text without NUL')
     .optional(),
 })
-const KEY = /^[\x21-\x7e]{1,128}$/
-const BAD_KEY: Refusal = {
-  kind: 'invalid_field',
-  field: 'Idempotency-Key',
-  detail: 'Idempotency-Key must be 1 to 128 printable ASCII characters without spaces.',
-  remedy: 'Send a new UUID with each new command, and the same one when you send the command again.',
-}
-const KEY_REUSED: Refusal = {
-  kind: 'idempotency_key_reused',
-  field: 'Idempotency-Key',
-  detail: 'Idempotency-Key was used for another command of this merchant.',
-  remedy: 'Send a new key with a new command.',
-}
 
 /** Files a close for the order's lane, which alone decides, and waits a moment for what it says. */
-export const closeOrderRoute = (deps: CloseDeps): Route => ({
+export const closeOrderRoute = (deps: CommandDeps): Route => ({
   method: 'post',
   path: '/v1/orders/:merchant/:outTradeNo/close',
   action: 'close_order',
   handle: async (request) => {
     const asked = readClose(request)
     if (asked.kind === 'refused') return refuse(asked.refusal)
-    const filed = await deps.fileCommand(asked.command)
-    if (filed.kind === 'unknown_order') return refuse(NOT_FOUND)
-    if (filed.kind === 'key_reused') return refuse(KEY_REUSED)
-    const { command } = filed
-    const finished = command.status === 'pending' ? await deps.waiter.wait(command.id, deps.waitMs) : command
-    const { outcome, ...answer } = answerOf(finished ?? command)
-    deps.metrics.commands.inc({ kind: 'close', outcome })
-    return answer
+    return runCommand(asked.command, deps)
   },
 })
 
@@ -64,8 +36,8 @@ function readClose({ params, header, principal, body }: ApiRequest): Asked {
   const { merchant = '', outTradeNo = '' } = params
   if (!maySee(principal, merchant) || !isKey(merchant) || !isKey(outTradeNo))
     return { kind: 'refused', refusal: NOT_FOUND }
-  const idempotencyKey = header('idempotency-key') ?? ''
-  if (!KEY.test(idempotencyKey)) return { kind: 'refused', refusal: BAD_KEY }
+  const key = readIdempotencyKey(header)
+  if (key.kind === 'refused') return key
   const parsed = CloseBody.safeParse(body.value)
   if (!parsed.success) return { kind: 'refused', refusal: fieldRefusal(parsed.error, body.value) }
   const { reason = null } = parsed.data
@@ -75,7 +47,7 @@ function readClose({ params, header, principal, body }: ApiRequest): Asked {
   return {
     kind: 'close',
     command: {
-      ...{ kind: 'close', merchant, outTradeNo, idempotencyKey, bodyHash, actor: principal.name },
+      ...{ kind: 'close', merchant, outTradeNo, idempotencyKey: key.key, bodyHash, actor: principal.name },
       body: JSON.stringify(reason === null ? {} : { reason }),
     },
   }

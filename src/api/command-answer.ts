@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { Refusal } from '../orders/decision.ts'
+import { sayRefusal } from '../orders/say-refusal.ts'
 import type { Command } from '../store/read-commands.ts'
 import { commandView } from '../store/order-view.ts'
 import { refuse, type ApiAnswer } from './route.ts'
@@ -14,16 +16,6 @@ const Result = z.union([
 ])
 
 export const locationOf = (command: Command) => `/v1/commands/${command.id}`
-
-const SAYS: Readonly<Record<string, string>> = {
-  unknown_order: 'The order is known only from callbacks; it was never created.',
-  already_paid: 'The order is paid already.',
-  already_refunded: 'The order is refunded already.',
-}
-const REMEDIES: Readonly<Record<string, string>> = {
-  unknown_order: 'Create it first.',
-  already_paid: 'Refund the payment at its provider.',
-}
 
 /** The same command, asked about now or later, gets the same answer. */
 export function answerOf(command: Command): ApiAnswer & { readonly outcome: string } {
@@ -42,15 +34,7 @@ export function answerOf(command: Command): ApiAnswer & { readonly outcome: stri
       outcome: 'failed',
     }
   if (result.data.kind === 'done') return { kind: 'answer', outcome: 'done', status: 200, body, headers }
-  const { reason } = result.data.refusal
-  const remedy = REMEDIES[reason]
-  return {
-    ...refuse({
-      kind: 'command_refused',
-      reason,
-      detail: SAYS[reason] ?? `The order's status is ${result.data.status ?? 'not known'}.`,
-      ...(remedy === undefined ? {} : { remedy }),
-    }),
-    outcome: 'refused',
-  }
+  // The union is ours: the lane wrote it.
+  const refusal = result.data.refusal as unknown as Refusal
+  return { ...refuse({ kind: 'command_refused', reason: refusal.reason, ...sayRefusal(refusal) }), outcome: 'refused' }
 }

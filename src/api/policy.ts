@@ -9,7 +9,8 @@ export interface Principal {
   readonly role: Role
 }
 
-export type Action = 'create_order' | 'read_order' | 'close_order' | 'read_command'
+export type Action =
+  'create_order' | 'read_order' | 'close_order' | 'read_command' | 'read_anomaly' | 'claim_anomaly' | 'resolve_anomaly'
 
 /** What is not here is refused. An operator closes and looks, but invents no orders. */
 const ALLOWED: Record<Action, readonly Role[]> = {
@@ -17,6 +18,9 @@ const ALLOWED: Record<Action, readonly Role[]> = {
   read_order: ['merchant', 'viewer', 'operator', 'admin'],
   close_order: ['merchant', 'operator', 'admin'],
   read_command: ['merchant', 'viewer', 'operator', 'admin'],
+  read_anomaly: ['merchant', 'viewer', 'operator', 'admin'],
+  claim_anomaly: ['operator', 'admin'],
+  resolve_anomaly: ['operator', 'admin'],
 }
 
 export const mayDo = (principal: Principal, action: Action) => ALLOWED[action].includes(principal.role)

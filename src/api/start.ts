@@ -9,21 +9,26 @@ import { createPool } from '../runtime/postgres.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { findApiToken } from '../store/api-tokens.ts'
 import { createOrders } from '../store/create-orders.ts'
-import { fileCommand } from '../store/file-command.ts'
+import { claimAnomaly, releaseAnomaly } from '../store/claim-anomaly.ts'
+import { fileCommand, type CommandRequest } from '../store/file-command.ts'
 import { findOrder } from '../store/find-order.ts'
+import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
 import { listen } from '../store/listen.ts'
 import { commandsChannel } from '../store/notify.ts'
 import { readTimeline } from '../store/order-timeline.ts'
 import { readCommands } from '../store/read-commands.ts'
 import { createApp } from './app.ts'
 import { createCommandWaiter } from './await-command.ts'
+import { claimAnomalyRoute, releaseAnomalyRoute, type ClaimDeps } from './claim-anomaly-route.ts'
 import { closeOrderRoute } from './close-order-route.ts'
 import type { ApiConfig } from './config.ts'
 import { createOrdersRoute } from './create-orders-route.ts'
 import { watchLanes } from './lanes.ts'
 import { createApiMetrics } from './metrics.ts'
+import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
 import { readCommandRoute } from './read-command-route.ts'
 import { readOrderRoute, readTimelineRoute } from './read-order-route.ts'
+import { resolveAnomalyRoute } from './resolve-anomaly-route.ts'
 
 export interface Api extends Running {
   readonly port: number
@@ -54,6 +59,20 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     findOrder: (merchant: string, outTradeNo: string) => findOrder(pool, merchant, outTradeNo),
     readTimeline: (orderId: number) => readTimeline(pool, orderId, inputTopic),
   }
+  const commands = {
+    fileCommand: (request: CommandRequest) => fileCommand(pool, appId, request),
+    ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics },
+  }
+  const anomalies: AnomalyDeps = {
+    listAnomalies: (filter, page) => listAnomalies(pool, filter, page),
+    findAnomaly: (id) => findAnomaly(pool, id),
+    now: clock.now,
+  }
+  const claims: ClaimDeps = {
+    ...{ ...anomalies, metrics },
+    claimAnomaly: (request) => claimAnomaly(pool, request),
+    releaseAnomaly: (request) => releaseAnomaly(pool, request),
+  }
   const routes = [
     createOrdersRoute({
       createOrders: (orders) => createOrders(pool, appId, orders),
@@ -62,10 +81,12 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     }),
     readOrderRoute(reading),
     readTimelineRoute(reading),
-    closeOrderRoute({
-      fileCommand: (request) => fileCommand(pool, appId, request),
-      ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics },
-    }),
+    closeOrderRoute(commands),
+    listAnomaliesRoute(anomalies),
+    readAnomalyRoute(anomalies),
+    claimAnomalyRoute(claims),
+    releaseAnomalyRoute(claims),
+    resolveAnomalyRoute({ ...commands, ...anomalies }),
     readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
   ]
   const connections = createConnections(config.CONNECTIONS_MAX)

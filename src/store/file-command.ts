@@ -5,7 +5,7 @@ import { COMMAND_COLUMNS, commandOf, type Command, type CommandRow } from './rea
 import { rowsOf } from './statement.ts'
 
 export interface CommandRequest {
-  readonly kind: 'close'
+  readonly kind: 'close' | 'resolve'
   readonly merchant: string
   readonly outTradeNo: string
   /** Unique per merchant, for ever. */

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { sayRefusal } from '../orders/say-refusal.ts'
+import { anomalyView } from '../store/anomaly-view.ts'
+import type { Claimed, ClaimRequest } from '../store/claim-anomaly.ts'
+import { REASON_CHARS_MAX } from '../store/resolve-command.ts'
+import type { ApiMetrics } from './metrics.ts'
+import { fieldRefusal } from './order-body.ts'
+import { NOT_FOUND } from './policy.ts'
+import { findOwn, type AnomalyDeps } from './read-anomalies-route.ts'
+import { refuse, type ApiAnswer, type ApiRequest, type Route } from './route.ts'
+
+export interface ClaimDeps extends Pick<AnomalyDeps, 'findAnomaly'> {
+  readonly claimAnomaly: (request: ClaimRequest) => Promise<Claimed>
+  readonly releaseAnomaly: (request: ClaimRequest & { readonly from?: string }) => Promise<Claimed>
+  readonly metrics: ApiMetrics
+}
+
+/** What a person gives as the reason for what they do. */
+export const reason = z
+  .string()
+  .max(REASON_CHARS_MAX, `must be at most ${REASON_CHARS_MAX} characters`)
+  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must be well-formed text without control characters')
+const ClaimBody = z.strictObject({ reason: reason.default('') })
+const ReleaseBody = z
+  .strictObject({ reason: reason.default(''), owner: z.string().min(1).max(64).optional() })
+  .refine(({ owner, reason }) => owner === undefined || reason.trim() !== '', {
+    path: ['reason'],
+    error: "must say why somebody else's claim is released",
+  })
+
+/** Whoever claims an anomaly works on it: nobody else answers it meanwhile. */
+export const claimAnomalyRoute = (deps: ClaimDeps): Route => ({
+  method: 'post',
+  path: '/v1/anomalies/:id/claim',
+  action: 'claim_anomaly',
+  handle: (request) => change(request, deps, 'claim', ClaimBody, deps.claimAnomaly),
+})
+
+/** Gives one's own claim back, or takes away that of the `owner` who is named. */
+export const releaseAnomalyRoute = (deps: ClaimDeps): Route => ({
+  method: 'post',
+  path: '/v1/anomalies/:id/release',
+  action: 'claim_anomaly',
+  handle: (request) =>
+    change(request, deps, 'release', ReleaseBody, ({ owner: from, ...asked }) =>
+      deps.releaseAnomaly({ ...asked, ...(from === undefined ? {} : { from }) }),
+    ),
+})
+
+async function change<Body extends { readonly reason: string }>(
+  request: ApiRequest,
+  { findAnomaly, metrics }: ClaimDeps,
+  kind: 'claim' | 'release',
+  body: z.ZodType<Body>,
+  run: (asked: ClaimRequest & Body) => Promise<Claimed>,
+): Promise<ApiAnswer> {
+  const before = await findOwn(findAnomaly, request)
+  if (before === undefined) return refuse(NOT_FOUND)
+  const parsed = body.safeParse(request.body.value)
+  if (!parsed.success) return refuse(fieldRefusal(parsed.error, request.body.value))
+  const { id } = before
+  const claimed = await run({ ...parsed.data, id, actor: request.principal.name })
+  metrics.commands.inc({ kind, outcome: claimed.kind })
+  if (claimed.kind === 'refused') {
+    const { refusal } = claimed
+    if (refusal.reason === 'unknown_anomaly') return refuse(NOT_FOUND)
+    return refuse({ kind: 'command_refused', reason: refusal.reason, ...sayRefusal(refusal) })
+  }
+  const after = await findAnomaly(id)
+  return after === undefined ? refuse(NOT_FOUND) : { kind: 'answer', status: 200, body: anomalyView(after) }
+}

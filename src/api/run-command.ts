@@ -1,0 +1,26 @@
+import type { CommandRequest, Filed } from '../store/file-command.ts'
+import type { CommandWaiter } from './await-command.ts'
+import { answerOf } from './command-answer.ts'
+import { KEY_REUSED } from './idempotency-key.ts'
+import type { ApiMetrics } from './metrics.ts'
+import { NOT_FOUND } from './policy.ts'
+import { refuse, type ApiAnswer } from './route.ts'
+
+export interface CommandDeps {
+  readonly fileCommand: (request: CommandRequest) => Promise<Filed>
+  readonly waiter: Pick<CommandWaiter, 'wait'>
+  readonly waitMs: number
+  readonly metrics: ApiMetrics
+}
+
+/** Files a command for the order's lane, which alone decides, and waits a moment for what it says. */
+export async function runCommand(request: CommandRequest, deps: CommandDeps): Promise<ApiAnswer> {
+  const filed = await deps.fileCommand(request)
+  if (filed.kind === 'unknown_order') return refuse(NOT_FOUND)
+  if (filed.kind === 'key_reused') return refuse(KEY_REUSED)
+  const { command } = filed
+  const finished = command.status === 'pending' ? await deps.waiter.wait(command.id, deps.waitMs) : command
+  const { outcome, ...answer } = answerOf(finished ?? command)
+  deps.metrics.commands.inc({ kind: request.kind, outcome })
+  return answer
+}
