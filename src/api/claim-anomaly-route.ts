@@ -22,7 +22,7 @@ export const reason = z
   .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must be well-formed text without control characters')
 const ClaimBody = z.strictObject({ reason: reason.default('') })
 const ReleaseBody = z
-  .strictObject({ reason: reason.default(''), owner: z.string().min(1).max(64).optional() })
+  .strictObject({ reason: reason.default(''), owner: z.string().min(1).max(500).optional() })
   .refine(({ owner, reason }) => owner === undefined || reason.trim() !== '', {
     path: ['reason'],
     error: "must say why somebody else's claim is released",

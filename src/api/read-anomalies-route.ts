@@ -25,7 +25,7 @@ const SHAPE = {
   state: z.enum(['open', 'resolved', 'all'], 'must be open, resolved or all').default('open'),
   merchant: merchant.optional(),
   kind: z.enum(ANOMALY_KINDS, `must be one of ${ANOMALY_KINDS.join(', ')}`).optional(),
-  owner: z.string().min(1).max(64, 'must be at most 64 characters').optional(),
+  owner: z.string().min(1).max(500, 'must be at most 500 characters').optional(),
   claimed: z
     .enum(['true', 'false'], 'must be true or false')
     .transform((text) => text === 'true')

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
@@ -7,7 +6,7 @@ import { readLane } from '../store/lane-row.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
-import { integer, matching } from './options.ts'
+import { integer, shortText, userName } from './options.ts'
 import type { Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
 
@@ -15,7 +14,6 @@ interface Options {
   readonly reason: string
   readonly actor: string
 }
-const shortText = matching(/^[^\p{Cc}]{1,500}$/u, '1 to 500 characters without control characters')
 
 export const addLaneResume = (noun: Command, run: Run) =>
   noun
@@ -48,12 +46,4 @@ function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, ac
     const text = resumed.kind === 'resumed' ? `Lane ${lane} goes on.` : `Lane ${lane} is not halted any more.`
     return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }
   })
-}
-
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return 'unknown' // a container may run as a number without a name
-  }
 }

@@ -1,12 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { InvalidArgumentError, Option, type Command } from 'commander'
+import { Option, type Command } from 'commander'
 import { z } from 'zod'
 import { loadMerchants, type Merchants } from '../providers/merchants.ts'
 import type { Provider } from '../providers/provider.ts'
 import { PROVIDERS } from '../providers/registry.ts'
 import { readConfig } from '../runtime/config.ts'
 import { CliFailure, EXIT } from './failure.ts'
-import { merchantName } from './options.ts'
+import { merchantName, time } from './options.ts'
 import { BODY_BYTES_MAX, HEAD_BYTES_MAX, parseSavedRequest, type SavedRequest } from './saved-request.ts'
 
 /** Options of the verbs that take a saved request. */
@@ -29,12 +29,6 @@ export interface OpenedRequest {
 
 /** With the empty line in between. */
 const FILE_BYTES_MAX = HEAD_BYTES_MAX + 4 + BODY_BYTES_MAX
-
-const time = (text: string) => {
-  if (!z.iso.datetime({ offset: true }).safeParse(text).success)
-    throw new InvalidArgumentError('It must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z.')
-  return new Date(text)
-}
 
 export const takesSavedRequest = (verb: Command) =>
   verb

@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os'
 import { InvalidArgumentError } from 'commander'
+import { z } from 'zod'
 import { ORDER_FIELD_BYTES_MAX } from '../orders/limits.ts'
 
 /** Parsers of option values; commander prints their message with the option's name and exits 2. */
@@ -27,4 +29,25 @@ export const durationSec = (text: string) => {
   if (count === undefined || Number(count) === 0)
     throw new InvalidArgumentError('It must be a number and s, m, h or d, such as 30d.')
   return Number(count) * UNITS_SEC[unit as keyof typeof UNITS_SEC]
+}
+
+export const time = (text: string) => {
+  if (!z.iso.datetime({ offset: true }).safeParse(text).success)
+    throw new InvalidArgumentError('It must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z.')
+  return new Date(text)
+}
+/** A time, or how long ago: `2h`. */
+export const timeOrAgo = (text: string) =>
+  /^\d+[smhd]$/.test(text) ? new Date(Date.now() - durationSec(text) * 1_000) : time(text)
+
+/** What an operator writes down about an action; it is kept. */
+export const shortText = matching(/^[^\p{Cc}]{1,500}$/u, '1 to 500 characters without control characters')
+
+/** Who acts, unless `--actor` says so. */
+export function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown' // a container may run as a number without a name
+  }
 }

@@ -1,4 +1,8 @@
 import type { Command } from 'commander'
+import { addAnomalyClaim, addAnomalyRelease } from './anomaly-claim.ts'
+import { addAnomalyList } from './anomaly-list.ts'
+import { addAnomalyResolve } from './anomaly-resolve.ts'
+import { addAnomalyShow } from './anomaly-show.ts'
 import { addCallbackExplain } from './callback-explain.ts'
 import { addCallbackVerify } from './callback-verify.ts'
 import { addConfigCheck } from './config-check.ts'
@@ -21,6 +25,10 @@ export const VERBS: Readonly<
   Record<string, { readonly about: string; readonly verbs: readonly ((noun: Command, run: Run) => void)[] }>
 > = {
   '': { about: '', verbs: [addMigrate] },
+  anomaly: {
+    about: 'what a person must look at',
+    verbs: [addAnomalyClaim, addAnomalyList, addAnomalyRelease, addAnomalyResolve, addAnomalyShow],
+  },
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
