@@ -1,5 +1,6 @@
 import { COMMON, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
 import { integer } from '../runtime/variables.ts'
+import { policies } from './policies-config.ts'
 
 const milliseconds = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
 const seconds = milliseconds
@@ -20,6 +21,8 @@ export const PROCESSOR = {
   HELD_LIMIT_SEC: seconds(1, 30 * 86_400, 86_400),
   /** How long after `expires_at` an unpaid order is closed. */
   EXPIRY_GRACE_SEC: seconds(0, 86_400, 60),
+  /** What is answered without a person, by merchant and kind of anomaly; the same for every processor. */
+  POLICIES: policies,
 }
 
 export type ProcessorConfig = ReturnType<typeof readProcessorConfig>

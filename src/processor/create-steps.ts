@@ -22,10 +22,11 @@ export interface StepParts {
 
 /** The Postgres side of every lane of this process. */
 export function createSteps(
-  config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC'>,
+  config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC' | 'POLICIES'>,
   { clock, offsets, log, reach }: StepParts,
 ): Steps {
-  const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs: config.HELD_LIMIT_SEC * 1_000 }
+  const heldLimitMs = config.HELD_LIMIT_SEC * 1_000
+  const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs, policies: config.POLICIES }
   const expiryGraceMs = config.EXPIRY_GRACE_SEC * 1_000
   const gates = new WeakMap<LaneSession, ExpiryGate>()
   const gateOf = (session: LaneSession, { topic, lane }: Position): ExpiryGate => {
