@@ -61,9 +61,16 @@ async function emitCounted(
 
 function countEvents(rows: readonly EventRow[], nowMs: number, metrics: Metrics): void {
   const byKind = new Map<string, number>()
-  for (const { kind, receivedAtMs } of rows) {
+  for (const { kind, receivedAtMs, attrs } of rows) {
     byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
+    if (kind === 'anomaly_resolved') metrics.resolutions.inc(labelsOf(attrs))
     if (receivedAtMs !== null) metrics.callbackToEvent.observe(Math.max(0, nowMs - receivedAtMs) / 1_000)
   }
   for (const [kind, count] of byKind) metrics.events.inc({ kind }, count)
+}
+
+/** As the notice has them: both are of fixed sets (`orders/anomaly.ts`). */
+function labelsOf(attrs: string | null) {
+  const { anomaly, resolution } = JSON.parse(attrs ?? '{}') as { anomaly?: string; resolution?: string }
+  return { kind: anomaly ?? 'unknown', resolution: resolution ?? 'unknown' }
 }

@@ -19,9 +19,12 @@ export function sampleLanes(metrics: Metrics, lanes: readonly LaneView[], sinceP
 export function sampleBacklog(metrics: Metrics, lanes: readonly LaneView[], backlog: Backlog): void {
   metrics.heldFacts.set(backlog.heldFacts)
   metrics.heldOldestAge.set(backlog.heldOldestSec)
-  metrics.anomaliesOpen.reset()
-  for (const [kind, count] of Object.entries(backlog.anomaliesByKind)) metrics.anomaliesOpen.set({ kind }, count)
-  metrics.anomaliesOldestAge.set(backlog.anomaliesOldestSec)
+  for (const gauge of [metrics.anomaliesOpen, metrics.anomaliesOldestAge, metrics.anomaliesClaimed]) gauge.reset()
+  for (const { kind, open, claimed, oldestSec } of backlog.anomalies) {
+    metrics.anomaliesOpen.set({ kind }, open)
+    metrics.anomaliesClaimed.set({ kind }, claimed)
+    metrics.anomaliesOldestAge.set({ kind }, oldestSec)
+  }
   metrics.deadLettersOpen.set(backlog.deadLettersOpen)
   metrics.queriesFiled.set(backlog.queriesFiled)
   metrics.queriesOldestAge.set(backlog.queriesOldestSec)

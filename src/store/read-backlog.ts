@@ -5,8 +5,8 @@ import { int } from './statement.ts'
 export interface Backlog {
   readonly heldFacts: number
   readonly heldOldestSec: number
-  readonly anomaliesByKind: Readonly<Record<string, number>>
-  readonly anomaliesOldestSec: number
+  /** Open ones; kinds with none are absent. */
+  readonly anomalies: readonly OpenAnomalies[]
   readonly deadLettersOpen: number
   /** What providers are to be asked about; at most 10,000 of a lane are counted. */
   readonly queriesFiled: number
@@ -16,11 +16,18 @@ export interface Backlog {
   readonly unemittedSecByLane: ReadonlyMap<number, number>
 }
 
+export interface OpenAnomalies {
+  readonly kind: string
+  readonly open: number
+  /** Of those. */
+  readonly claimed: number
+  readonly oldestSec: number
+}
+
 interface Row {
   held: string
   held_sec: number
-  anomalies: Record<string, number> | null
-  anomalies_sec: number
+  anomalies: OpenAnomalies[] | null
   dead_letters: string
   queries: string
   queries_sec: number
@@ -41,9 +48,9 @@ select
   (select sec from queries) as queries_sec,
   (select count(*) from facts where outcome = 'held') as held,
   (select ${ageSec('min(recorded_at)')} from facts where outcome = 'held') as held_sec,
-  (select json_object_agg(kind, n) from
-    (select kind, count(*) as n from anomalies where resolved_at is null group by kind) k) as anomalies,
-  (select ${ageSec('min(opened_at)')} from anomalies where resolved_at is null) as anomalies_sec,
+  (select json_agg(k) from (select kind, count(*) as open, count(owner) as claimed,
+      ${ageSec('min(opened_at)')} as "oldestSec"
+    from anomalies where resolved_at is null group by kind) k) as anomalies,
   (select count(*) from dead_letters where status = 'open') as dead_letters,
   (select json_agg(json_build_array(l.lane, ${ageSec('e.created_at')}))
     from unnest($1::int2[], $2::int8[]) as l (lane, ledger) cross join lateral
@@ -58,8 +65,7 @@ export async function readBacklog(db: Queryable, ledgers: ReadonlyMap<number, nu
   return {
     heldFacts: int(row.held),
     heldOldestSec: row.held_sec,
-    anomaliesByKind: row.anomalies ?? {},
-    anomaliesOldestSec: row.anomalies_sec,
+    anomalies: row.anomalies ?? [],
     deadLettersOpen: int(row.dead_letters),
     queriesFiled: int(row.queries),
     queriesOldestSec: row.queries_sec,
