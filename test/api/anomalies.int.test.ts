@@ -204,7 +204,9 @@ describe('claim and release', () => {
     await lane.query(`select from orders where out_trade_no = 'c5' for no key update`)
     const claim = post(ann, id, 'claim')
     await until('the claim waits', async () => {
-      const { rows } = await it.pool.query(`select from pg_locks where not granted`)
+      const { rows } = await it.pool.query(
+        `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
       return rows.length > 0
     })
     await lane.query(

@@ -37,7 +37,9 @@ test('a request that Postgres holds up is finished before the pool ends, and its
     await client.query('begin; lock table orders in exclusive mode')
     const inFlight = create('s1')
     await until('it waits for the lock', async () => {
-      const { rows } = await client.query('select from pg_locks where not granted')
+      const { rows } = await client.query(
+        `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+      )
       return rows.length > 0
     })
     const stopped = it.api.stop()

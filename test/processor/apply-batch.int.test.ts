@@ -251,7 +251,15 @@ test('an order that is created between the look-up and the stub makes the batch 
     const applying = lane.apply([aRecord(0, 'A', [aFact('p')])])
     // The lane's insert waits for the other transaction.
     await expect
-      .poll(async () => (await pool.query('select 1 from pg_locks where not granted')).rowCount, { timeout: 5_000 })
+      .poll(
+        async () =>
+          (
+            await pool.query(
+              `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+            )
+          ).rowCount,
+        { timeout: 5_000 },
+      )
       .toBe(1)
     await other.query('commit')
     other.release()
