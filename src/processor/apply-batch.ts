@@ -1,3 +1,4 @@
+import type { Brakes } from '../orders/brake.ts'
 import { decideBatch } from '../orders/decide-batch.ts'
 import type { Decision } from '../orders/decision.ts'
 import { factCause } from '../orders/identity.ts'
@@ -8,6 +9,7 @@ import { keepDeadLetters } from '../store/keep-dead-letters.ts'
 import { lockOrders } from '../store/lock-orders.ts'
 import { readViews, type Views } from '../store/read-views.ts'
 import { arrivalsOf, soughtOf, type Arrival, type Arrivals } from './arrivals.ts'
+import { brakesOf } from './brakes-of.ts'
 import type { Reach } from './crash-points.ts'
 import { deadLetterOf, noticeOf } from './dead-letter-notice.ts'
 import { countOutcomes, deliveriesOf } from './deliveries.ts'
@@ -56,9 +58,9 @@ export async function applyBatch(
   let last: Rerun['kind'] | undefined
   for (let reruns = 0; reruns <= RERUNS_MAX; reruns++) {
     await reach('batch_before_begin')
-    const attempt = at
+    const [attempt, brakes] = [at, await brakesOf(session, at)]
     const result = await session.transaction<Applied | Rerun>(
-      (tx) => run(tx, attempt, batch, options, reach),
+      (tx) => run(tx, attempt, batch, brakes, options, reach),
       () => reach('batch_commit_sent'),
     )
     if (result.kind === 'applied') {
@@ -73,6 +75,7 @@ export async function applyBatch(
       const why = await whyRefused(session, at)
       if (why.kind === 'fence') return why
       at = { ...at, brakeVersion: why.brakeVersion }
+      await reach('brake_changed')
     }
   }
   if (last === 'not_the_truth') throw new Error('what was read under the locks was not what D found')
@@ -83,6 +86,7 @@ async function run(
   tx: Transaction,
   position: Position,
   batch: Batch,
+  brakes: Brakes,
   options: ApplyOptions,
   reach: Reach,
 ): Promise<Work<Applied | Rerun>> {
@@ -130,6 +134,7 @@ async function run(
       archivedStubIds: [...views.archivedIds],
     },
     locked,
+    brakes,
   )
   if (written === undefined) return rollBack({ kind: 'refused' })
   if (!written.isWhole) return rollBack({ kind: 'not_the_truth' })

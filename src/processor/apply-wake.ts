@@ -1,3 +1,4 @@
+import type { Brakes } from '../orders/brake.ts'
 import { decideBatch } from '../orders/decide-batch.ts'
 import type { Item, Outcome } from '../orders/decision.ts'
 import { RolledBack, type Transaction } from '../runtime/postgres.ts'
@@ -6,6 +7,8 @@ import { notifyCommands } from '../store/notify.ts'
 import { readWork, stillWaiting, type LaneWork } from '../store/read-work.ts'
 import { readViews } from '../store/read-views.ts'
 import type { FinishedCommand } from '../store/write-batch.ts'
+import { applyRelease } from './apply-release.ts'
+import { brakesOf } from './brakes-of.ts'
 import type { Reach } from './crash-points.ts'
 import type { ExpiryGate } from './expiry-gate.ts'
 import { fateOf } from './fate.ts'
@@ -27,8 +30,8 @@ type Rerun = 'refused' | 'not_the_truth' | 'nothing_left'
 
 /**
  * Step 1 without records: one Postgres transaction for the orders that appeared, the commands and the timers that are
- * due. A task that Postgres refuses is found by halving, and put away: a command fails, a timer or release becomes an
- * anomaly.
+ * due; when there are none, for the events that waited for a brake. A task that Postgres refuses is found by halving,
+ * and put away: a command fails, a timer or release becomes an anomaly.
  * @returns when applied: emit, and call again
  */
 export async function applyWake(
@@ -55,7 +58,9 @@ export async function applyWake(
     .map((item) => ({ ...item, guilty: undefined }))
   for (let reruns = 0; tasks.length > 0;) {
     try {
-      return (await applyTasks(session, at, tasks, options, reach)) ?? nothing
+      const applied = await applyTasks(session, at, tasks, options, reach)
+      if (applied !== undefined) return applied
+      break
     } catch (error) {
       const fate = fateOf(error)
       if (fate.kind !== 'bisect' || session.lost() !== undefined || ++reruns > RERUNS_MAX) throw error
@@ -64,7 +69,8 @@ export async function applyWake(
       tasks = second === undefined ? [{ ...first, guilty: fate.detail }] : tasks.slice(0, Math.ceil(tasks.length / 2))
     }
   }
-  return nothing
+  if (!work.isReleasing) return nothing
+  return (await applyRelease(session, at, options, reach)) ?? nothing
 }
 
 function refusalOf(row: NonNullable<LaneWork['lane']>, { next, ledger }: Position): MustFence['reason'] | undefined {
@@ -85,9 +91,9 @@ async function applyTasks(
   let at = position
   for (let reruns = 0; reruns <= RERUNS_MAX; reruns++) {
     await reach('wake_before_begin')
-    const attempt = at
+    const [attempt, brakes] = [at, await brakesOf(session, at)]
     const result = await session.transaction<Applied | Rerun>(
-      (tx) => run(tx, session.appId, attempt, tasks, options, reach),
+      (tx) => run(tx, session.appId, attempt, { tasks, brakes }, options, reach),
       () => reach('wake_commit_sent'),
     )
     if (typeof result === 'object') {
@@ -99,6 +105,7 @@ async function applyTasks(
     const why = await whyRefused(session, at)
     if (why.kind === 'fence') return why
     at = { ...at, brakeVersion: why.brakeVersion }
+    await reach('brake_changed')
   }
   throw new RolledBack(`the wake ran ${RERUNS_MAX} times in vain`)
 }
@@ -107,7 +114,7 @@ async function run(
   tx: Transaction,
   appId: string,
   position: Position,
-  asked: readonly Task[],
+  { tasks: asked, brakes }: { readonly tasks: readonly Task[]; readonly brakes: Brakes },
   options: WakeOptions,
   reach: Reach,
 ): Promise<Work<Applied | Rerun>> {
@@ -144,6 +151,7 @@ async function run(
       spentTimerIds: spent(['expiry', 'held_limit']),
     },
     locked,
+    brakes,
   )
   if (written === undefined) return { commit: false, value: 'refused' }
   if (!written.isWhole) return { commit: false, value: 'not_the_truth' }

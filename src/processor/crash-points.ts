@@ -20,6 +20,7 @@ export const CRASH_POINTS = [
   'batch_before_commit', // D is answered
   'batch_commit_sent', // nobody knows
   'batch_after_commit', // Postgres is ahead of Kafka
+  'brake_changed', // a batch or wake was refused as a brake was set or released meanwhile; it runs again
   // Step 1 of a wake.
   'wake_after_work',
   'wake_before_begin',
@@ -29,6 +30,15 @@ export const CRASH_POINTS = [
   'wake_before_commit',
   'wake_commit_sent',
   'wake_after_commit',
+  // Step 1 of the events that waited for a brake.
+  'release_before_begin',
+  'release_after_lock',
+  'release_after_read',
+  'release_before_lane_row',
+  'release_before_spend', // they are numbered, and still wait
+  'release_before_commit',
+  'release_commit_sent',
+  'release_after_commit',
   // Step 2: the Kafka transaction.
   'emit_before_transaction',
   'emit_after_first_send', // one topic has its events, others have not

@@ -3,6 +3,7 @@ import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka
 import type { Log } from '../runtime/log.ts'
 import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
 import { haltLane, type LaneRow } from '../store/lane-row.ts'
+import { brakesOf } from './brakes-of.ts'
 import type { Reach } from './crash-points.ts'
 import { offsetsOf } from './emit.ts'
 import type { Incarnation } from './incarnation.ts'
@@ -109,6 +110,7 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   }
   const { next, ledger } = judgement
   const position = { topic, lane, next, ledger, brakeVersion: row.brakeVersion }
+  await brakesOf(session, position) // Known from here on, so that no batch asks.
   if (judgement.kind === 'fresh') {
     await reach('fence_before_first_ledger')
     await producer.commit([], offsetsOf(appId, position, next, ledger))

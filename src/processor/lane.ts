@@ -32,7 +32,7 @@ const SCHEMA_PAUSE_MS = 1_000
 const TURN_MS_MAX = 300
 /** Kafka lets group offsets expire 7 days after the last commit; a quiet lane's ledger must not. */
 const REFRESH_MS = 12 * 3_600_000
-/** What is more waits for the next wake, so that records come in between. */
+/** What is more waits for another wake, so that records come in between. */
 const WAKE_ROUNDS_MAX = 20
 const CLOSE_MS_MAX = 2_000
 
@@ -115,15 +115,17 @@ export function createLane(options: LaneOptions) {
     return outcome.records
   }
 
-  const lookAround = async (): Promise<void> => {
-    if (!isOwned || own.waitMs() > 0) return
+  /** @returns true: there may be more to do at once */
+  const lookAround = async (): Promise<boolean> => {
+    if (!isOwned || own.waitMs() > 0) return false
     const isRefreshDue = own.sinceCommitMs() >= REFRESH_MS
     // The fence of a lane that stays halted commits its offsets once more.
-    if (own.halt() !== undefined && !isRefreshDue && (await options.isHalted())) return
+    if (own.halt() !== undefined && !isRefreshDue && (await options.isHalted())) return false
     const now = await own.current()
-    if (now === undefined) return
+    if (now === undefined) return false
     let nextSeq = now.position.ledger
-    for (let round = 0; round < WAKE_ROUNDS_MAX; round++) {
+    let round = 0
+    for (; round < WAKE_ROUNDS_MAX; round++) {
       const applied = await options.steps.applyWake(now.session, now.position)
       if (applied.kind === 'fence') throw new GuardRefused(applied.reason)
       nextSeq = applied.nextSeq
@@ -137,12 +139,17 @@ export function createLane(options: LaneOptions) {
       own.committed()
       own.recovered()
     }
+    return round === WAKE_ROUNDS_MAX
   }
 
   const wake = (): Promise<void> =>
     (wakeAsked ??= locked(async () => {
       wakeAsked = undefined
-      await lookAround().catch((error: unknown) => own.failed('wake', error))
+      const isMore = await lookAround().catch(async (error: unknown) => {
+        await own.failed('wake', error)
+        return false
+      })
+      if (isMore) void wake()
     }))
 
   return {

@@ -57,6 +57,12 @@ export function createMetrics(registry = new Registry()) {
     resolutions: counter('anomalies_resolved_total', 'How are anomalies resolved?', 'kind', 'resolution'),
     queriesFiled: gauge('queries_filed', 'How many questions to providers wait to be asked (whole installation)?'),
     queriesOldestAge: gauge('queries_oldest_seconds', 'How long ago was the first of them due?'),
+    brakes: gauge('brakes', 'How many brakes are set, or still releasing (whole installation)?', 'state'),
+    waitingEvents: gauge(
+      'waiting_events',
+      'How many events does a brake keep back, up to 100,000 (whole installation)?',
+    ),
+    waitingOldestAge: gauge('waiting_events_oldest_seconds', 'How long has the oldest of them waited?'),
     deadLettersOpen: gauge('dead_letters_open', 'How many dead letters wait for a person (whole installation)?'),
   }
 }

@@ -10,6 +10,7 @@ import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
 import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
+import { finishBrakes } from '../store/tell-lanes.ts'
 import { readLane } from '../store/lane-row.ts'
 import { listen, type Listener } from '../store/listen.ts'
 import { lanesChannel } from '../store/notify.ts'
@@ -46,6 +47,8 @@ export interface RunningProcessor extends Running {
 
 const SAMPLE_MS = 10_000
 const TOPOLOGY_MS = 60_000
+/** Whoever sets or releases a brake tells the lanes; this is for one that was killed meanwhile. */
+const BRAKES_MS = 5_000
 /** A fetch ends after 200 ms without records; a batch takes at most two transactions of 30 s each. */
 const POLL_MS_MAX = 120_000
 
@@ -104,6 +107,9 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
     stops.push(
       repeat('waking the lanes', config.WAKE_INTERVAL_MS, log, lanes.wakeAll),
       repeat('sampling', SAMPLE_MS, log, sample),
+      repeat('finishing brakes', BRAKES_MS, log, () =>
+        finishBrakes(pool, config.APP_ID, config.TOPIC_PREFIX + INPUT_TOPIC),
+      ),
       repeat('checking the topics', TOPOLOGY_MS, log, check),
     )
     await consumer.run({ ...lanes.handlers, onCrash: onFatal })

@@ -1,6 +1,8 @@
+import { keepBack, queueOf, type Brakes, type KeptBack } from '../orders/brake.ts'
 import type { Decision } from '../orders/decision.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import type { LockedOrder } from '../store/lock-orders.ts'
+import { keepWaiting, readBehind } from '../store/waiting-events.ts'
 import { NOTHING, writeBatch, type Writes, type Written } from '../store/write-batch.ts'
 import { ordersOf } from './events-to-emit.ts'
 import type { Applied, Position } from './lane-types.ts'
@@ -22,17 +24,40 @@ export const writesOf = (decision: Decision, end: number): Writes => ({ ...NOTHI
 export type Finished = Pick<Applied, 'baseSeq' | 'nextSeq' | 'events' | 'payloadOrders'> &
   Pick<Written, 'floodCount' | 'isWhole'>
 
-/** D, and the events it numbered. @returns undefined: the lane's row refused. */
+/**
+ * D, and the events it numbered; those that a brake keeps back are put away without a number.
+ * @param brakes those of `position.brakeVersion`, or newer
+ * @returns undefined: the lane's row refused.
+ */
 export async function writeDecision(
   tx: Transaction,
   position: Position,
   writes: Writes,
   locked: readonly LockedOrder[],
+  brakes: Brakes,
 ): Promise<Finished | undefined> {
-  const written = await writeBatch(tx, position, writes)
+  const { go, wait } = await applyBrakes(tx, writes.events, locked, brakes)
+  const written = await writeBatch(tx, position, wait.length === 0 ? writes : { ...writes, events: go })
   if (written === undefined) return undefined
+  if (wait.length > 0) await keepWaiting(tx, position.lane, wait)
+  return finish(written, go, locked)
+}
+
+async function applyBrakes(
+  tx: Transaction,
+  events: Writes['events'],
+  locked: readonly LockedOrder[],
+  brakes: Brakes,
+): Promise<KeptBack<Writes['events'][number]>> {
+  const waiting = locked.filter(({ waitingCount }) => waitingCount > 0).map(({ order }) => order.id)
+  if (events.length === 0 || (brakes.isNone && waiting.length === 0)) return { go: events, wait: [] }
+  const behind = await readBehind(tx, waiting)
+  return keepBack(events, brakes, (event) => behind.get(queueOf(event) ?? ''))
+}
+
+export function finish(written: Written, numbered: Writes['events'], locked: readonly LockedOrder[]): Finished {
   const { baseSeq } = written
-  const events = writes.events.map((event, index) => ({ ...event, laneSeq: baseSeq + index, payload: null }))
+  const events = numbered.map((event, index) => ({ ...event, laneSeq: baseSeq + index, payload: null }))
   const withPayload = new Set(locked.filter(({ hasPayload }) => hasPayload).map(({ order }) => order.id))
   return {
     ...written,

@@ -8,6 +8,8 @@ export interface FoundOrder {
   readonly order: Order
   readonly lane: number
   readonly hasPayload: boolean
+  /** Events of it that a brake keeps back. */
+  readonly waitingCount: number
   readonly createdAtMs: number
   readonly updatedAtMs: number
 }

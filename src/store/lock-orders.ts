@@ -6,6 +6,8 @@ import { int, intOrNull, ms, rowsOf } from './statement.ts'
 export interface LockedOrder {
   readonly order: Order
   readonly hasPayload: boolean
+  /** Events of it that a brake keeps back. */
+  readonly waitingCount: number
 }
 
 export type OrderRow = [
@@ -25,12 +27,13 @@ export type OrderRow = [
   heldCount: number,
   sequence: number,
   hasPayload: boolean,
+  waitingCount: number,
 ]
 
 /** For a table named `o`; read by `orderOf`. */
 export const ORDER_COLUMNS = `o.id, o.merchant, o.out_trade_no, o.status, o.amount_minor, o.currency, o.group_key,
   o.accepted_ref, ${ms('o.paid_at')}, o.closed_by, ${ms('o.closed_at')}, ${ms('o.expires_at')}, o.version, o.held_count,
-  o.sequence, o.has_payload`
+  o.sequence, o.has_payload, o.waiting_count`
 
 export const orderOf = (row: OrderRow): LockedOrder => ({
   order: {
@@ -51,6 +54,7 @@ export const orderOf = (row: OrderRow): LockedOrder => ({
     sequence: row[14],
   },
   hasPayload: row[15],
+  waitingCount: row[16],
 })
 
 // Found by id (2 ms per 1,000; by the text key 3 to 15), locked in the order of the key: merchant and out_trade_no are

@@ -18,7 +18,7 @@ export const createdView = (body: OrderBody, status: Status) => ({
   group: body.groupKey,
 })
 
-export const orderView = ({ order, lane, hasPayload, createdAtMs, updatedAtMs }: FoundOrder) => ({
+export const orderView = ({ order, lane, hasPayload, waitingCount, createdAtMs, updatedAtMs }: FoundOrder) => ({
   merchant: order.merchant,
   out_trade_no: order.outTradeNo,
   status: order.status,
@@ -32,6 +32,7 @@ export const orderView = ({ order, lane, hasPayload, createdAtMs, updatedAtMs }:
   closed_at: isoOf(order.closedAtMs),
   held_facts: order.heldCount,
   events: order.sequence,
+  waiting_events: waitingCount,
   version: order.version,
   has_payload: hasPayload,
   lane,

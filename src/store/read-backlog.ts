@@ -12,6 +12,10 @@ export interface Backlog {
   readonly queriesFiled: number
   /** How long ago the first of them was due. */
   readonly queriesOldestSec: number
+  readonly brakes: { readonly set: number; readonly releasing: number }
+  /** Counted up to 100,000. */
+  readonly waitingEvents: number
+  readonly waitingOldestSec: number
   /** Age of the oldest event at or above the ledger, by lane; lanes with none are absent. */
   readonly unemittedSecByLane: ReadonlyMap<number, number>
 }
@@ -31,10 +35,16 @@ interface Row {
   dead_letters: string
   queries: string
   queries_sec: number
+  brakes_set: number
+  brakes_releasing: number
+  waiting: number
+  waiting_sec: number
   unemitted: [number, number][] | null
 }
 
 const ageSec = (instant: string) => `coalesce(extract(epoch from now() - ${instant}), 0)::float8`
+/** A long brake on a large merchant: asked every few seconds, more need not be counted. */
+const WAITING_MAX = 100_000
 /** Of a lane: whoever files more of them is told by the number as well. */
 const QUERIES_COUNTED_MAX = 10_000
 // Lane by lane, as the index begins with the lane: every pending order has a timer, and nobody may walk them all.
@@ -52,6 +62,10 @@ select
       ${ageSec('min(opened_at)')} as "oldestSec"
     from anomalies where resolved_at is null group by kind) k) as anomalies,
   (select count(*) from dead_letters where status = 'open') as dead_letters,
+  (select count(*) from brakes where done_at is null and released_at is null)::int as brakes_set,
+  (select count(*) from brakes where done_at is null and released_at is not null)::int as brakes_releasing,
+  (select count(*) from (select from waiting_events limit ${WAITING_MAX}) w)::int as waiting,
+  ${ageSec('(select created_at from waiting_events order by id limit 1)')} as waiting_sec,
   (select json_agg(json_build_array(l.lane, ${ageSec('e.created_at')}))
     from unnest($1::int2[], $2::int8[]) as l (lane, ledger) cross join lateral
       (select created_at from events where lane = l.lane and lane_seq >= l.ledger order by lane_seq limit 1) e
@@ -69,6 +83,9 @@ export async function readBacklog(db: Queryable, ledgers: ReadonlyMap<number, nu
     deadLettersOpen: int(row.dead_letters),
     queriesFiled: int(row.queries),
     queriesOldestSec: row.queries_sec,
+    brakes: { set: row.brakes_set, releasing: row.brakes_releasing },
+    waitingEvents: row.waiting,
+    waitingOldestSec: row.waiting_sec,
     unemittedSecByLane: new Map(row.unemitted ?? []),
   }
 }

@@ -28,6 +28,8 @@ export interface LaneWork {
     | undefined
   /** Commands in the order they were filed, then timers. */
   readonly items: readonly WorkItem[]
+  /** Events of the lane wait for a brake that is released. */
+  readonly isReleasing: boolean
 }
 
 /** Of each kind, so that none keeps another waiting. */
@@ -46,11 +48,15 @@ union all (
   where lane = ($2::int2[])[1] and kind = 'held_limit' and due_at <= ($3::timestamptz[])[1] order by due_at limit ${ITEMS_MAX})
 union all (
   select 'timer', id, order_id, kind, ref, null from timers
-  where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2] order by due_at limit ${ITEMS_MAX})`,
+  where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2] order by due_at limit ${ITEMS_MAX})
+union all (
+  select 'released', b.id, 0, '', '', null from brakes b
+  where b.done_at is null and b.released_at is not null
+    and exists (select from waiting_events w where w.lane = ($2::int2[])[1] and w.brake_id = b.id) limit 1)`,
 }
 
 /**
- * What waits on a lane: its pending commands, and its timers that are due.
+ * What waits on a lane: its pending commands, its timers that are due, and events of brakes that are released.
  * @param due up to which time; `expiryMs` with the grace taken off, null: no expiries
  */
 export async function readWork(
@@ -64,6 +70,7 @@ export async function readWork(
   const rows = await rowsOf<Row>(db, READ_WORK, [topic, int2s([lane]), times])
   let guard: LaneWork['lane']
   const items: WorkItem[] = []
+  let isReleasing = false
   for (const [source, id, orderId, kind, text, actor] of rows) {
     if (source === 'lane')
       guard = {
@@ -72,6 +79,7 @@ export async function readWork(
         brakeVersion: int(text),
         isHalted: kind === 'halted',
       }
+    else if (source === 'released') isReleasing = true
     else {
       const isCommand = source === 'command'
       items.push({
@@ -85,7 +93,7 @@ export async function readWork(
       })
     }
   }
-  return { lane: guard, items }
+  return { lane: guard, items, isReleasing }
 }
 
 const STILL_WAITING = {

@@ -5,6 +5,7 @@ import type { OrderBody } from '../../src/orders/order-body.ts'
 import { DEFAULT_ROUTES } from '../../src/orders/routes.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { applyBatch } from '../../src/processor/apply-batch.ts'
+import { brakesOf } from '../../src/processor/brakes-of.ts'
 import { applyWake, type WakeOptions } from '../../src/processor/apply-wake.ts'
 import { reachNothing, type Reach } from '../../src/processor/crash-points.ts'
 import { createExpiryGate, type LogEnd } from '../../src/processor/expiry-gate.ts'
@@ -85,6 +86,7 @@ export async function openLane(
       return applied
     },
   }
+  await brakesOf(session, bench.position) // as a fence does
   return bench
 }
 

@@ -35,7 +35,7 @@ test('several that migrate at once apply each file once', () =>
     expect(applied.filter((names) => names.length > 0)).toEqual([NAMES])
     expect(await missingMigrations(pool)).toEqual([])
     const { rows } = await pool.query('select number, name, length(sha256) as length from schema_migrations')
-    expect(rows).toEqual(NAMES.map((name, i) => ({ number: i + 1, name, length: 64 })))
+    expect(rows).toEqual(NAMES.map((name) => ({ number: Number(name.slice(0, 4)), name, length: 64 })))
   }))
 
 test('a file that fails leaves nothing of itself, keeps those before it, and can be run again', () =>

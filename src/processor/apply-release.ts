@@ -1,0 +1,81 @@
+import { keepBack, type Brakes } from '../orders/brake.ts'
+import { RolledBack, type Transaction } from '../runtime/postgres.ts'
+import { lockOrders, type LockedOrder } from '../store/lock-orders.ts'
+import { readReleased, spendWaiting, type WaitingEvent } from '../store/waiting-events.ts'
+import { NOTHING, writeBatch } from '../store/write-batch.ts'
+import { brakesOf } from './brakes-of.ts'
+import type { Reach } from './crash-points.ts'
+import type { LaneSession, Work } from './lane-session.ts'
+import type { Applied, ApplyOptions, MustFence, Position } from './lane-types.ts'
+import { whyRefused } from './why-refused.ts'
+import { finish } from './write-decision.ts'
+
+const RERUNS_MAX = 100
+type Rerun = 'refused' | 'nothing_left' | 'not_the_truth'
+
+/**
+ * Step 1 of events that waited for a brake which is released: up to 1,000 of them, in order, are numbered, or put to
+ * another brake that is set.
+ * @returns undefined: none is left. When applied: emit, and call again
+ */
+export async function applyRelease(
+  session: LaneSession,
+  position: Position,
+  options: ApplyOptions,
+  reach: Reach,
+): Promise<Applied | MustFence | undefined> {
+  await session.freshenPlans(options.clock.elapsedMs())
+  let at = position
+  for (let reruns = 0; reruns <= RERUNS_MAX; reruns++) {
+    await reach('release_before_begin')
+    const [attempt, brakes] = [at, await brakesOf(session, at)]
+    const result = await session.transaction<Applied | Rerun>(
+      (tx) => run(tx, attempt, brakes, reach),
+      () => reach('release_commit_sent'),
+    )
+    if (typeof result === 'object') {
+      await reach('release_after_commit')
+      return { ...result, reruns }
+    }
+    if (result === 'nothing_left') return undefined
+    if (result === 'not_the_truth') throw new Error('events that were read under the locks wait no more')
+    const why = await whyRefused(session, at)
+    if (why.kind === 'fence') return why
+    at = { ...at, brakeVersion: why.brakeVersion }
+    await reach('brake_changed')
+  }
+  throw new RolledBack(`the release ran ${RERUNS_MAX} times in vain`)
+}
+
+async function run(tx: Transaction, position: Position, brakes: Brakes, reach: Reach): Promise<Work<Applied | Rerun>> {
+  const locked = await lockOrders(tx, ordersOf(await readReleased(tx, position.lane)))
+  await reach('release_after_lock')
+  const { go, moved } = part(await readReleased(tx, position.lane), locked, brakes)
+  if (go.length + moved.length === 0) return { commit: false, value: 'nothing_left' }
+  await reach('release_after_read')
+  await reach('release_before_lane_row')
+  const written = await writeBatch(tx, position, { ...NOTHING, end: position.next, events: go })
+  if (written === undefined) return { commit: false, value: 'refused' }
+  await reach('release_before_spend')
+  const goneIds = go.map(({ id }) => id)
+  if (!(await spendWaiting(tx, goneIds, moved))) return { commit: false, value: 'not_the_truth' }
+  await reach('release_before_commit')
+  const { baseSeq, nextSeq, events, payloadOrders } = finish(written, go, locked)
+  const { next, brakeVersion } = position
+  const nothing = { outcomes: {}, newDeadLetters: [], flooded: false, reruns: 0 }
+  return {
+    commit: true,
+    value: { kind: 'applied', next, brakeVersion, baseSeq, nextSeq, events, payloadOrders, ...nothing },
+  }
+}
+
+const ordersOf = (waiting: readonly WaitingEvent[]) => [...new Set(waiting.flatMap(({ orderId }) => orderId ?? []))]
+
+/** What came since the locks waits for the next step. */
+function part(waiting: readonly WaitingEvent[], locked: readonly LockedOrder[], brakes: Brakes) {
+  const lockedIds = new Set(locked.map(({ order }) => order.id))
+  const ours = waiting.filter(({ orderId }) => orderId === null || lockedIds.has(orderId))
+  const { go, wait } = keepBack(ours, brakes, ({ behind }) => behind ?? undefined)
+  const moved = wait.filter(({ event, brakeId }) => brakeId !== event.brakeId)
+  return { go, moved: moved.map(({ event, brakeId }) => ({ id: event.id, brakeId })) }
+}

@@ -1,0 +1,51 @@
+import type pg from 'pg'
+import { transaction } from '../runtime/postgres.ts'
+import { int } from './statement.ts'
+import { tellLanes, type OnStep } from './tell-lanes.ts'
+
+export type Released =
+  | {
+      /** `same`: it was released before. */
+      readonly kind: 'released' | 'same'
+      /** Events that waited for it then; the lanes number them, in order, unless another brake keeps them. */
+      readonly waiting: number
+      readonly untold: readonly number[]
+    }
+  | { readonly kind: 'unknown_brake' }
+
+/**
+ * Releases a brake: it matches nothing more, and its lanes number what waited for it, step by step. Safe to call again.
+ * @param merchant only a brake of this merchant; null: any
+ */
+export async function releaseBrake(
+  pool: pg.Pool,
+  appId: string,
+  topic: string,
+  request: { readonly id: number; readonly merchant: string | null; readonly actor: string; readonly reason: string },
+  onStep: OnStep = () => undefined,
+): Promise<Released> {
+  const { id, merchant, actor, reason } = request
+  const ruled = await transaction(pool, async (tx) => {
+    const { rows } = await tx.query<{ is_released: boolean; scope: Record<string, string | null> }>(
+      `select released_at is not null as is_released,
+         jsonb_build_object('merchant', merchant, 'outTradeNo', out_trade_no, 'eventType', event_type) as scope
+       from brakes where id = $1 and ($2::text is null or merchant = $2) for no key update`,
+      [id, merchant],
+    )
+    if (rows[0] === undefined) return undefined
+    if (rows[0].is_released) return 'same' as const
+    await tx.query(`update brakes set released_at = now(), released_by = $2, release_reason = $3 where id = $1`, [
+      ...[id, actor, reason],
+    ])
+    await tx.query(
+      `insert into operator_actions (actor, action, target, reason) values ($1, 'brake_release', $2, $3)`,
+      [...[actor, { brake: id, ...rows[0].scope }, reason]],
+    )
+    return 'released' as const
+  })
+  if (ruled === undefined) return { kind: 'unknown_brake' }
+  await onStep('ruled')
+  const { rows } = await pool.query<{ n: string }>('select count(*) as n from waiting_events where brake_id = $1', [id])
+  const untold = await tellLanes(pool, appId, topic, { brakeId: id, phase: 'released' }, onStep)
+  return { kind: ruled, waiting: int(rows[0]?.n ?? 0), untold }
+}
