@@ -3,6 +3,9 @@ import { addAnomalyClaim, addAnomalyRelease } from './anomaly-claim.ts'
 import { addAnomalyList } from './anomaly-list.ts'
 import { addAnomalyResolve } from './anomaly-resolve.ts'
 import { addAnomalyShow } from './anomaly-show.ts'
+import { addBrakeList } from './brake-list.ts'
+import { addBrakeRelease } from './brake-release.ts'
+import { addBrakeSet } from './brake-set.ts'
 import { addCallbackExplain } from './callback-explain.ts'
 import { addCallbackVerify } from './callback-verify.ts'
 import { addConfigCheck } from './config-check.ts'
@@ -29,6 +32,7 @@ export const VERBS: Readonly<
     about: 'what a person must look at',
     verbs: [addAnomalyClaim, addAnomalyList, addAnomalyRelease, addAnomalyResolve, addAnomalyShow],
   },
+  brake: { about: 'events that are kept back on purpose', verbs: [addBrakeList, addBrakeRelease, addBrakeSet] },
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
