@@ -10,7 +10,16 @@ export interface Principal {
 }
 
 export type Action =
-  'create_order' | 'read_order' | 'close_order' | 'read_command' | 'read_anomaly' | 'claim_anomaly' | 'resolve_anomaly'
+  | 'create_order'
+  | 'read_order'
+  | 'close_order'
+  | 'read_command'
+  | 'read_anomaly'
+  | 'claim_anomaly'
+  | 'resolve_anomaly'
+  | 'read_brake'
+  | 'set_brake'
+  | 'release_brake'
 
 /** What is not here is refused. An operator closes and looks, but invents no orders. */
 const ALLOWED: Record<Action, readonly Role[]> = {
@@ -21,6 +30,9 @@ const ALLOWED: Record<Action, readonly Role[]> = {
   read_anomaly: ['merchant', 'viewer', 'operator', 'admin'],
   claim_anomaly: ['operator', 'admin'],
   resolve_anomaly: ['operator', 'admin'],
+  read_brake: ['merchant', 'viewer', 'operator', 'admin'],
+  set_brake: ['operator', 'admin'],
+  release_brake: ['operator', 'admin'],
 }
 
 export const mayDo = (principal: Principal, action: Action) => ALLOWED[action].includes(principal.role)

@@ -13,12 +13,16 @@ import { claimAnomaly, releaseAnomaly } from '../store/claim-anomaly.ts'
 import { fileCommand, type CommandRequest } from '../store/file-command.ts'
 import { findOrder } from '../store/find-order.ts'
 import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
+import { listBrakes } from '../store/list-brakes.ts'
 import { listen } from '../store/listen.ts'
 import { commandsChannel } from '../store/notify.ts'
 import { readTimeline } from '../store/order-timeline.ts'
 import { readCommands } from '../store/read-commands.ts'
+import { releaseBrake } from '../store/release-brake.ts'
+import { setBrake } from '../store/set-brake.ts'
 import { createApp } from './app.ts'
 import { createCommandWaiter } from './await-command.ts'
+import { listBrakesRoute, releaseBrakeRoute, setBrakeRoute, type BrakeDeps } from './brake-routes.ts'
 import { claimAnomalyRoute, releaseAnomalyRoute, type ClaimDeps } from './claim-anomaly-route.ts'
 import { closeOrderRoute } from './close-order-route.ts'
 import type { ApiConfig } from './config.ts'
@@ -73,6 +77,11 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     claimAnomaly: (request) => claimAnomaly(pool, request),
     releaseAnomaly: (request) => releaseAnomaly(pool, request),
   }
+  const brakes: BrakeDeps = {
+    listBrakes: (merchant) => listBrakes(pool, merchant),
+    setBrake: (request) => setBrake(pool, appId, inputTopic, request),
+    releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request),
+  }
   const routes = [
     createOrdersRoute({
       createOrders: (orders) => createOrders(pool, appId, orders),
@@ -88,6 +97,9 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     releaseAnomalyRoute(claims),
     resolveAnomalyRoute({ ...commands, ...anomalies }),
     readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
+    listBrakesRoute(brakes),
+    setBrakeRoute(brakes),
+    releaseBrakeRoute(brakes),
   ]
   const connections = createConnections(config.CONNECTIONS_MAX)
   const app = createApp(routes, {
