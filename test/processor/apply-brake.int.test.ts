@@ -114,6 +114,27 @@ test('what two brakes match waits until both are released, whichever goes first'
     })
 })
 
+test('an event whose own brake is released stays behind one of its order that waits for another', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const lane = await openLane(url)
+    const ship = idOf(await set(pool, { eventType: 'ship' }))
+    const grant = idOf(await set(pool, { eventType: 'grant' }))
+    await lane.apply([aRecord(0, 'A', [aFact('a')])])
+    expect((await listBrakes(pool, null)).map(({ id, waiting }) => [id, waiting])).toEqual([
+      [ship, 2],
+      [grant, 1],
+    ])
+    await release(pool, grant)
+    expect(await drain(lane)).toBe(1)
+    expect(await eventsOf(pool)).toEqual([])
+    expect((await listBrakes(pool, null)).map(({ id, waiting }) => [id, waiting])).toEqual([[ship, 3]])
+    await release(pool, ship)
+    await drain(lane)
+    expect(await eventsOf(pool)).toEqual(['0 m1/A ship 1', '1 m1/A deduct 2', '2 m1/A grant 3'])
+    await lane.session.close()
+  }))
+
 test('a brake set while events wait keeps them back too; the same scope is the same brake', () =>
   withDatabase(async (url, pool) => {
     await create(pool, [anOrder('A')])
