@@ -20,13 +20,13 @@ const FOLDER = new URL('./migrations/', import.meta.url)
 const LOCK = 7_205_711_304
 const LOCK_WAIT_MS_MAX = 60_000
 
-/** The migrations that this version brings, in the order of their numbers. */
+/** The migrations that this version brings, in order. A number may be missing where work went on side by side. */
 export function readMigrations(folder: URL = FOLDER): readonly Migration[] {
   const names = readdirSync(folder).filter((name) => name.endsWith('.sql'))
   let last = 0
   return names.sort().map((name) => {
     const number = Number(/^(\d{4})_/.exec(name)?.[1])
-    if (!(number > last)) throw new Error(`migrations/${name}: a number of its own is expected`)
+    if (!(number > last)) throw new Error(`migrations/${name}: expected a number above ${last}`)
     last = number
     const sql = readFileSync(new URL(name, folder), 'utf8')
     return { number, name, sql, sha256: createHash('sha256').update(sql).digest('hex') }
