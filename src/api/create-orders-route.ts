@@ -91,7 +91,12 @@ function itemResult({ body }: NewOrder, result: CreateResult | undefined): ItemR
         remedy: 'An order is never changed: close it and create another one with its own out_trade_no.',
       })
     case 'archived':
-      return refused({ kind: 'order_archived', field: 'out_trade_no', detail: 'out_trade_no was used long ago.' })
+      return refused({
+        kind: 'order_archived',
+        field: 'out_trade_no',
+        detail: 'out_trade_no was used by an order that is finished and archived.',
+        remedy: 'Create the order with a number that was never used.',
+      })
     case 'busy':
       return refused(BUSY)
     case 'failed':

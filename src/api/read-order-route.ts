@@ -1,42 +1,59 @@
+import { dayOf } from '../runtime/days.ts'
+import type { ArchivedOrder } from '../store/find-archived.ts'
 import type { FoundOrder } from '../store/find-order.ts'
 import type { Timeline } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
+import type { Refusal } from './refusal.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
 
 export interface ReadDeps {
   readonly findOrder: (merchant: string, outTradeNo: string) => Promise<FoundOrder | undefined>
+  readonly findArchived: (merchant: string, outTradeNo: string) => Promise<ArchivedOrder | undefined>
   readonly readTimeline: (orderId: number) => Promise<Timeline>
 }
 
-export const readOrderRoute = ({ findOrder }: ReadDeps): Route => ({
+export const readOrderRoute = (deps: ReadDeps): Route => ({
   method: 'get',
   path: '/v1/orders/:merchant/:outTradeNo',
   action: 'read_order',
   handle: async (request) => {
-    const found = await findOwn(findOrder, request)
-    return found === undefined ? refuse(NOT_FOUND) : { kind: 'answer', status: 200, body: orderView(found) }
+    const found = await findOwn(deps, request)
+    return 'refusal' in found ? refuse(found.refusal) : { kind: 'answer', status: 200, body: orderView(found) }
   },
 })
 
-export const readTimelineRoute = ({ findOrder, readTimeline }: ReadDeps): Route => ({
+export const readTimelineRoute = (deps: ReadDeps): Route => ({
   method: 'get',
   path: '/v1/orders/:merchant/:outTradeNo/timeline',
   action: 'read_order',
   handle: async (request) => {
-    const found = await findOwn(findOrder, request)
-    if (found === undefined) return refuse(NOT_FOUND)
-    const timeline = await readTimeline(found.order.id)
+    const found = await findOwn(deps, request)
+    if ('refusal' in found) return refuse(found.refusal)
+    const timeline = await deps.readTimeline(found.order.id)
     return { kind: 'answer', status: 200, body: { order: orderView(found), ...timelineView(timeline) } }
   },
 })
 
-/** Undefined too where the order is another merchant's: then Postgres is not even asked. */
-function findOwn(findOrder: ReadDeps['findOrder'], { params, principal }: ApiRequest) {
+/** Refused as unknown too where the order is another merchant's: then Postgres is not even asked. */
+async function findOwn(
+  { findOrder, findArchived }: ReadDeps,
+  { params, principal }: ApiRequest,
+): Promise<FoundOrder | { readonly refusal: Refusal }> {
   const { merchant = '', outTradeNo = '' } = params
-  if (!maySee(principal, merchant) || !isKey(merchant) || !isKey(outTradeNo)) return Promise.resolve(undefined)
-  return findOrder(merchant, outTradeNo)
+  if (!maySee(principal, merchant) || !isKey(merchant) || !isKey(outTradeNo)) return { refusal: NOT_FOUND }
+  const found = await findOrder(merchant, outTradeNo)
+  if (found !== undefined) return found
+  const archived = await findArchived(merchant, outTradeNo)
+  if (archived === undefined) return { refusal: NOT_FOUND }
+  return archived.found ?? { refusal: goneRefusal(archived) }
 }
+
+const goneRefusal = ({ status, archivedAtMs }: ArchivedOrder): Refusal => ({
+  kind: 'order_gone',
+  reason: status,
+  detail: `The order was ${status} when it was archived on ${dayOf(archivedAtMs)}, and that part of the archive is not here any more.`,
+})
 
 /** Wider than what create takes: an order known only from callbacks can be looked at too. */
 export const isKey = (text: string) =>

@@ -4,6 +4,7 @@ import { answerOf } from './command-answer.ts'
 import { KEY_REUSED } from './idempotency-key.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { NOT_FOUND } from './policy.ts'
+import type { Refusal } from './refusal.ts'
 import { refuse, type ApiAnswer } from './route.ts'
 
 export interface CommandDeps {
@@ -13,10 +14,16 @@ export interface CommandDeps {
   readonly metrics: ApiMetrics
 }
 
+const ARCHIVED: Refusal = {
+  kind: 'order_archived',
+  detail: 'The order is finished and archived: nothing moves it any more.',
+}
+
 /** Files a command for the order's lane, which alone decides, and waits a moment for what it says. */
 export async function runCommand(request: CommandRequest, deps: CommandDeps): Promise<ApiAnswer> {
   const filed = await deps.fileCommand(request)
   if (filed.kind === 'unknown_order') return refuse(NOT_FOUND)
+  if (filed.kind === 'archived') return refuse(ARCHIVED)
   if (filed.kind === 'key_reused') return refuse(KEY_REUSED)
   const { command } = filed
   const finished = command.status === 'pending' ? await deps.waiter.wait(command.id, deps.waitMs) : command

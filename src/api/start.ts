@@ -11,6 +11,7 @@ import { findApiToken } from '../store/api-tokens.ts'
 import { createOrders } from '../store/create-orders.ts'
 import { claimAnomaly, releaseAnomaly } from '../store/claim-anomaly.ts'
 import { fileCommand, type CommandRequest } from '../store/file-command.ts'
+import { findArchived } from '../store/find-archived.ts'
 import { findOrder } from '../store/find-order.ts'
 import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
 import { listBrakes } from '../store/list-brakes.ts'
@@ -61,6 +62,7 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
 
   const reading = {
     findOrder: (merchant: string, outTradeNo: string) => findOrder(pool, merchant, outTradeNo),
+    findArchived: (merchant: string, outTradeNo: string) => findArchived(pool, merchant, outTradeNo),
     readTimeline: (orderId: number) => readTimeline(pool, orderId, inputTopic),
   }
   const commands = {

@@ -1,4 +1,7 @@
 import type { Command } from 'commander'
+import type pg from 'pg'
+import { dayOf } from '../runtime/days.ts'
+import { findArchived } from '../store/find-archived.ts'
 import { findOrder, type FoundOrder } from '../store/find-order.ts'
 import { orderView } from '../store/order-view.ts'
 import { withDatabase } from './connect.ts'
@@ -15,14 +18,23 @@ export const addOrderShow = (noun: Command, run: Run) =>
     .argument('<out_trade_no>', 'its number', orderNumber)
     .action((merchant: string, outTradeNo: string, _options, command: Command) =>
       run(async ({ env }) => {
-        const found = await withDatabase(env, (pool) => findOrder(pool, merchant, outTradeNo))
-        const view = orderView(known(found, merchant, outTradeNo))
+        const view = orderView(await withDatabase(env, (pool) => findKnown(pool, merchant, outTradeNo)))
         return { json: view, text: listing(view) }
       }, command),
     )
 
-export function known(found: FoundOrder | undefined, merchant: string, outTradeNo: string): FoundOrder {
+/** In the tables of the living, then in the archive. */
+export async function findKnown(pool: pg.Pool, merchant: string, outTradeNo: string): Promise<FoundOrder> {
+  const found = await findOrder(pool, merchant, outTradeNo)
   if (found !== undefined) return found
+  const archived = await findArchived(pool, merchant, outTradeNo)
+  if (archived?.found !== undefined) return archived.found
+  if (archived !== undefined)
+    throw new CliFailure(
+      EXIT.findings,
+      `Order ${outTradeNo} of ${merchant} was ${archived.status} when it was archived on ${dayOf(archived.archivedAtMs)}.`,
+      'That month of archived_orders is not here any more: look where it was exported to.',
+    )
   throw new CliFailure(
     EXIT.findings,
     `There is no order ${outTradeNo} of ${merchant}.`,

@@ -1,12 +1,11 @@
 import type { Command } from 'commander'
 import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC, ledgerGroup } from '../schemas/topics.ts'
-import { findOrder } from '../store/find-order.ts'
 import { readTimeline, type Timeline, type TimelineEvent } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { merchantName, orderNumber } from './options.ts'
-import { known } from './order-show.ts'
+import { findKnown } from './order-show.ts'
 import { isoOf, listing, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
 
@@ -25,7 +24,7 @@ async function show({ env }: CliContext, merchant: string, outTradeNo: string): 
   const { TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, ...kafka, ...POSTGRES }, env)
   const inputTopic = TOPIC_PREFIX + INPUT_TOPIC
   const { found, timeline } = await withDatabase(env, async (pool) => {
-    const found = known(await findOrder(pool, merchant, outTradeNo), merchant, outTradeNo)
+    const found = await findKnown(pool, merchant, outTradeNo)
     return { found, timeline: await readTimeline(pool, found.order.id, inputTopic) }
   })
   const ledger = timeline.events.length === 0 ? undefined : await readLedger(env, inputTopic, found.lane)
@@ -35,7 +34,7 @@ async function show({ env }: CliContext, merchant: string, outTradeNo: string): 
   }
   const order = orderView(found)
   const view = timelineView(timeline)
-  const { status, amount_minor, currency, expires_at, payment, lane, version } = order
+  const { status, amount_minor, currency, expires_at, payment, lane, version, archived_at } = order
   const rows = stepsOf(timeline, emitted).map(({ atMs, what, detail }) => [isoOf(atMs), what, detail])
   const cut = timeline.truncated.length > 0 ? `\nOnly the latest of: ${timeline.truncated.join(', ')}` : ''
   const head = {
@@ -47,6 +46,7 @@ async function show({ env }: CliContext, merchant: string, outTradeNo: string): 
     payment,
     lane,
     version,
+    archived_at,
   }
   return {
     json: { order, ...view, ledger: ledger ?? null },

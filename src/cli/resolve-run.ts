@@ -91,7 +91,8 @@ async function answerChunk(
       resolveCommand(anomaly, { ...asked, idempotencyKey: `run:${asked.run}:${id}` }),
     )
     if (filed.kind === 'filed') hear(id, filed.command)
-    else if (filed.kind === 'unknown_order') answered.push(refused(id, { reason: 'unknown_anomaly' }))
+    else if (filed.kind === 'unknown_order' || filed.kind === 'archived')
+      answered.push(refused(id, { reason: 'unknown_anomaly' }))
     else answered.push({ id, result: 'refused', reason: filed.kind, detail: 'The run answered it otherwise before.' })
   }
   for (const untilMs = performance.now() + asked.waitMs; waiting.size > 0 && performance.now() < untilMs;) {

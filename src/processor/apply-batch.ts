@@ -11,7 +11,8 @@ import { readViews, type Views } from '../store/read-views.ts'
 import { arrivalsOf, soughtOf, type Arrival, type Arrivals } from './arrivals.ts'
 import { brakesOf } from './brakes-of.ts'
 import type { Reach } from './crash-points.ts'
-import { deadLetterOf, noticeOf } from './dead-letter-notice.ts'
+import { lettersOf, newsOfArchived } from './archived-news.ts'
+import { noticeOf } from './dead-letter-notice.ts'
 import { countOutcomes, deliveriesOf } from './deliveries.ts'
 import { findFlood } from './find-flood.ts'
 import { queriesOf } from './queries.ts'
@@ -98,11 +99,11 @@ async function run(
   const locked = orderIds.length === 0 ? [] : await lockOrders(tx, orderIds)
   if (locked.length < orderIds.length) return rollBack({ kind: 'created_meanwhile' })
   await reach('batch_after_lock')
-  const views: Views = locked.length === 0 ? { views: new Map(), archivedIds: new Set() } : await readViews(tx, locked)
+  const views: Views = locked.length === 0 ? { views: new Map(), archived: new Map() } : await readViews(tx, locked)
   await reach('batch_after_read')
 
   const { decision, byCause } = decideArrivals(found.unknown, views, options)
-  const letters = records.flatMap((record) => deadLetterOf(record) ?? [])
+  const letters = lettersOf(records, newsOfArchived(found.unknown, views))
   const kept = letters.length === 0 ? NO_LETTERS : await keepDeadLetters(tx, position, letters)
   if (kept === undefined) return rollBack({ kind: 'refused' })
   const newLetters = letters.filter(({ offset }) => kept.newOffsets.has(offset))
@@ -112,13 +113,13 @@ async function run(
   await reach('batch_before_lane_row')
   const nowMs = options.clock.now().getTime()
   const traces = new Map(newLetters.length === 0 ? [] : records.map(({ offset, traceparent }) => [offset, traceparent]))
-  const namedOrders = new Map([...found.namedOrders].filter(([, orderId]) => !views.archivedIds.has(orderId)))
-  const deliveries = deliveriesOf(records, arrivals, namedOrders)
+  const namedOrders = new Map([...found.namedOrders].filter(([, orderId]) => !views.archived.has(orderId)))
+  const deliveries = deliveriesOf(records, arrivals, namedOrders, nowMs)
   const written = await writeDecision(
     tx,
     position,
     {
-      ...writesOf(decision, end),
+      ...writesOf(decision, end, nowMs),
       events: [
         ...eventRowsOf(decision, (orderId, cause) => byCause.get(`${orderId}/${cause}`)?.record.traceparent ?? null),
         ...newLetters.map((letter) => noticeOf(letter, position, traces.get(letter.offset) ?? null, nowMs)),
@@ -131,7 +132,7 @@ async function run(
       deliveries,
       newTimers: [...decision.newTimers, ...queriesOf(records, namedOrders, nowMs)],
       floodOffsets: newLetters.filter(({ reason }) => countsAsFlood(reason)).map(({ offset }) => offset),
-      archivedStubIds: [...views.archivedIds],
+      archivedStubIds: [...views.archived.keys()],
     },
     locked,
     brakes,
@@ -192,11 +193,10 @@ async function findArrivals(tx: Transaction, lane: number, arrivals: Arrivals): 
 /** Decides, and puts each outcome to its arrival. */
 function decideArrivals(
   unknown: Found['unknown'],
-  { views, archivedIds }: Views,
+  { views, archived }: Views,
   { clock, ...options }: ApplyOptions,
 ): { decision: Decision; byCause: Map<string, Arrival> } {
-  const todo = unknown.filter(({ orderId }) => !archivedIds.has(orderId))
-  for (const arrival of unknown) if (archivedIds.has(arrival.orderId)) arrival.outcome = 'archived'
+  const todo = unknown.filter(({ orderId }) => !archived.has(orderId))
   const items = todo.map(({ orderId, fact, callback }) => ({
     kind: 'fact' as const,
     orderId,

@@ -30,7 +30,7 @@ export async function applyRelease(
     await reach('release_before_begin')
     const [attempt, brakes] = [at, await brakesOf(session, at)]
     const result = await session.transaction<Applied | Rerun>(
-      (tx) => run(tx, attempt, brakes, reach),
+      (tx) => run(tx, attempt, brakes, options, reach),
       () => reach('release_commit_sent'),
     )
     if (typeof result === 'object') {
@@ -47,14 +47,21 @@ export async function applyRelease(
   throw new RolledBack(`the release ran ${RERUNS_MAX} times in vain`)
 }
 
-async function run(tx: Transaction, position: Position, brakes: Brakes, reach: Reach): Promise<Work<Applied | Rerun>> {
+async function run(
+  tx: Transaction,
+  position: Position,
+  brakes: Brakes,
+  { clock }: ApplyOptions,
+  reach: Reach,
+): Promise<Work<Applied | Rerun>> {
   const locked = await lockOrders(tx, ordersOf(await readReleased(tx, position.lane)))
   await reach('release_after_lock')
   const { go, moved } = part(await readReleased(tx, position.lane), locked, brakes)
   if (go.length + moved.length === 0) return { commit: false, value: 'nothing_left' }
   await reach('release_after_read')
   await reach('release_before_lane_row')
-  const written = await writeBatch(tx, position, { ...NOTHING, end: position.next, events: go })
+  const nowMs = clock.now().getTime()
+  const written = await writeBatch(tx, position, { ...NOTHING, end: position.next, nowMs, events: go })
   if (written === undefined) return { commit: false, value: 'refused' }
   await reach('release_before_spend')
   const goneIds = go.map(({ id }) => id)

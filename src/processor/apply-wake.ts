@@ -6,6 +6,7 @@ import { lockOrders } from '../store/lock-orders.ts'
 import { notifyCommands } from '../store/notify.ts'
 import { readWork, stillWaiting, type LaneWork } from '../store/read-work.ts'
 import { readViews } from '../store/read-views.ts'
+import { settleLane } from '../store/settle-lane.ts'
 import type { FinishedCommand } from '../store/write-batch.ts'
 import { applyRelease } from './apply-release.ts'
 import { brakesOf } from './brakes-of.ts'
@@ -50,6 +51,7 @@ export async function applyWake(
   const refusal = refusalOf(work.lane, position)
   if (refusal !== undefined) return { kind: 'fence', reason: refusal }
   const at = { ...position, brakeVersion: work.lane.brakeVersion }
+  if (work.isUnsettled && work.lane.nextSeq === position.ledger) await settleLane(session, position)
   const nothing: NothingToDo = { kind: 'nothing', nextSeq: work.lane.nextSeq }
   const isAny = work.items.some(({ kind }) => kind === 'expiry')
   const mayExpire = await options.expiryGate.opens({ isAny, askedMs: expiryMs }, position.next)
@@ -143,7 +145,7 @@ async function run(
     tx,
     position,
     {
-      ...writesOf(decision, position.next),
+      ...writesOf(decision, position.next, clock.now().getTime()),
       events: eventRowsOf(decision, () => null),
       finishedCommands,
       operatorActions: actionsOf(tasks, decision),

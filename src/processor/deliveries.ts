@@ -2,21 +2,27 @@ import type { Delivery, DeliveryOutcome } from '../store/delivery.ts'
 import type { Arrivals } from './arrivals.ts'
 import type { LaneRecord } from './lane-types.ts'
 
+const DAY_MS = 86_400_000
+
 /**
  * What the timeline shows: each fact of each record with what became of it, and records without facts.
  * @param namedOrders of records without facts, by offset
+ * @param nowMs a record's time chooses the day's partition: a clock that is ahead of ours must not reach days that are
+ *   still being made
  */
 export function deliveriesOf(
   records: readonly LaneRecord[],
   { all }: Arrivals,
   namedOrders: ReadonlyMap<number, number>,
+  nowMs: number,
 ): Delivery[] {
+  const timeOf = ({ timestampMs }: LaneRecord) => Math.min(timestampMs, nowMs + DAY_MS)
   const deliveries: Delivery[] = all.map(({ record, callback, fact, twin, orderId, outcome }) => {
     const isArchived = (twin ?? { outcome }).outcome === 'archived'
     return {
       offset: record.offset,
-      recordTimeMs: record.timestampMs,
-      orderId: isArchived ? null : ((twin ?? { orderId }).orderId ?? null),
+      recordTimeMs: timeOf(record),
+      orderId: (twin ?? { orderId }).orderId ?? null,
       provider: callback.provider,
       source: callback.source,
       eventType: fact.eventType,
@@ -25,12 +31,13 @@ export function deliveriesOf(
       receivedAtMs: callback.receivedAtMs,
     }
   })
-  for (const { content, offset, timestampMs } of records) {
+  for (const record of records) {
+    const { content, offset, timestampMs } = record
     if (content.kind === 'callback') continue
     const callback = content.kind === 'skipped' ? undefined : content.callback
     deliveries.push({
       offset,
-      recordTimeMs: timestampMs,
+      recordTimeMs: timeOf(record),
       orderId: namedOrders.get(offset) ?? null,
       provider: callback?.provider ?? null,
       source: callback?.source ?? null,

@@ -19,7 +19,13 @@ export const eventRowsOf = (
   }))
 
 /** Everything of a decision that is written as it stands. */
-export const writesOf = (decision: Decision, end: number): Writes => ({ ...NOTHING, ...decision, end, events: [] })
+export const writesOf = (decision: Decision, end: number, nowMs: number): Writes => ({
+  ...NOTHING,
+  ...decision,
+  end,
+  nowMs,
+  events: [],
+})
 
 export type Finished = Pick<Applied, 'baseSeq' | 'nextSeq' | 'events' | 'payloadOrders'> &
   Pick<Written, 'floodCount' | 'isWhole'>

@@ -96,3 +96,15 @@ export const KAFKA = {
 }
 export const REGISTRY = { SCHEMA_REGISTRY_URL: httpUrl }
 export const POSTGRES = { DATABASE_URL: postgresUrl }
+
+/** How long what grows is kept, by whoever maintains the tables: any processor, or the command line. */
+export const GROWTH = {
+  /** Partitions made before their day comes. */
+  PARTITIONS_AHEAD_DAYS: integer(2, 60).default(7),
+  /** History for people only. */
+  DELIVERIES_KEEP_DAYS: integer(1, 3_650).default(30),
+  /** The audit compares as many days with Kafka; never dropped before they are surely there. */
+  EVENTS_KEEP_DAYS: integer(1, 3_650).default(35),
+  /** Finished orders that nothing has changed for so long leave the tables of the living; 0: never. */
+  ARCHIVE_AFTER_DAYS: integer(0, 36_500).default(400),
+}

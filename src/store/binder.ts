@@ -46,6 +46,8 @@ export interface Binder<Input> {
   readonly int2: (pick: (input: Input) => number) => string
   readonly int8: (pick: (input: Input) => number) => string
   readonly text: (pick: (input: Input) => string) => string
+  /** Milliseconds since 1970; the UTC day. */
+  readonly day: (pick: (input: Input) => number) => string
   /** SQL of an array. */
   readonly int8Array: (pick: (input: Input) => readonly number[]) => string
   readonly values: (input: Input) => unknown[]
@@ -67,6 +69,7 @@ export function createBinder<Input>(): Binder<Input> {
     int2: (pick) => `(${add('int2[]', (input) => int2s([pick(input)]))})[1]`,
     int8: (pick) => `(${add('int8[]', (input) => int8s([pick(input)]))})[1]`,
     text: (pick) => add('text', pick),
+    day: (pick) => `(${add('date[]', (input) => days([pick(input)]))})[1]`,
     int8Array: (pick) => add('int8[]', (input) => int8s(pick(input))),
     values: (input) => parameters.map((parameter) => parameter(input)),
   }

@@ -8,11 +8,15 @@ export const DEAD_LETTER_REASONS = [
   'unsupported',
   'unprocessable',
   'killed_owner',
+  'archived_order',
 ] as const
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 
-/** A verified message of a kind that is not mapped is nobody's mistake and says nothing about a flood. */
-export const countsAsFlood = (reason: DeadLetterReason) => reason !== 'unsupported'
+/**
+ * A verified message of a kind that is not mapped is nobody's mistake and says nothing about a flood; nor does news
+ * about orders that were archived.
+ */
+export const countsAsFlood = (reason: DeadLetterReason) => reason !== 'unsupported' && reason !== 'archived_order'
 
 /** More than this many dead letters in the last 1,000 records: something is wrong with us, not with them. */
 export const FLOOD_MAX = 20

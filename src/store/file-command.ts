@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { transaction } from '../runtime/postgres.ts'
+import { findArchived } from './find-archived.ts'
 import { notifyLanes } from './notify.ts'
 import { COMMAND_COLUMNS, commandOf, type Command, type CommandRow } from './read-commands.ts'
 import { rowsOf } from './statement.ts'
@@ -22,13 +23,15 @@ export type Filed =
   /** `isNew` false: the key was used before, for the very same. */
   | { readonly kind: 'filed'; readonly command: Command; readonly isNew: boolean }
   | { readonly kind: 'unknown_order' }
+  | { readonly kind: 'archived' }
   | { readonly kind: 'key_reused' }
 
+// The key share holds up no lane, only whoever would archive the order meanwhile.
 const FILE_COMMAND = {
   name: 'file-command',
   text: `
 insert into commands (lane, order_id, kind, merchant, idempotency_key, body_hash, body, actor)
-select o.lane, o.id, $3, o.merchant, $4, $5, $6::jsonb, $7 from orders o where o.merchant = $1 and o.out_trade_no = $2
+select o.lane, o.id, $3, o.merchant, $4, $5, $6::jsonb, $7 from orders o where o.merchant = $1 and o.out_trade_no = $2 for key share of o
 on conflict (merchant, idempotency_key) do nothing returning lane`,
 }
 const FIND_BY_KEY = {
@@ -51,7 +54,10 @@ export async function fileCommand(pool: pg.Pool, appId: string, request: Command
     type Row = [bodyHash: string | null, ...CommandRow]
     // After the insert: it also sees what another request with this key has just committed.
     const [row] = await rowsOf<Row>(tx, FIND_BY_KEY, [merchant, idempotencyKey])
-    if (row === undefined) return { kind: 'unknown_order' }
+    if (row === undefined)
+      return (await findArchived(tx, merchant, outTradeNo)) === undefined
+        ? { kind: 'unknown_order' }
+        : { kind: 'archived' }
     const [storedHash, ...columns] = row
     if (storedHash !== bodyHash.toString('hex')) return { kind: 'key_reused' }
     return { kind: 'filed', command: commandOf(columns), isNew: filed.length > 0 }

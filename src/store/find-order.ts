@@ -12,6 +12,8 @@ export interface FoundOrder {
   readonly waitingCount: number
   readonly createdAtMs: number
   readonly updatedAtMs: number
+  /** Null: it lives. */
+  readonly archivedAtMs: number | null
 }
 
 const FIND_ORDER = {
@@ -20,11 +22,11 @@ const FIND_ORDER = {
     from orders o where o.merchant = $1 and o.out_trade_no = $2`,
 }
 
-/** @returns undefined: neither the merchant nor a callback ever named it, or it is archived. */
+/** @returns undefined: neither the merchant nor a callback ever named it, or it is archived (`find-archived.ts`). */
 export async function findOrder(db: Queryable, merchant: string, outTradeNo: string): Promise<FoundOrder | undefined> {
   type Row = [lane: number, createdAtMs: unknown, updatedAtMs: unknown, ...OrderRow]
   const [row] = await rowsOf<Row>(db, FIND_ORDER, [merchant, outTradeNo])
   if (row === undefined) return undefined
   const [lane, createdAtMs, updatedAtMs, ...columns] = row
-  return { ...orderOf(columns), lane, createdAtMs: int(createdAtMs), updatedAtMs: int(updatedAtMs) }
+  return { ...orderOf(columns), lane, createdAtMs: int(createdAtMs), updatedAtMs: int(updatedAtMs), archivedAtMs: null }
 }

@@ -66,12 +66,13 @@ const DELIVERIES = {
   text: `select lane, kafka_offset, provider, source, event_type::text, provider_ref, outcome::text, ${ms('received_at')}
     from deliveries where order_id = $1 order by received_at desc, kafka_offset desc limit ${LIMIT}`,
 }
-const FACTS = {
-  name: 'order-facts',
+const factsFrom = (name: string, source: string) => ({
+  name,
   text: `select event_type::text, provider_ref, payment_ref, amount_minor, currency, amount_kind::text, ${ms('event_time')},
       detail, outcome::text, lane, kafka_offset, ${ms('recorded_at')}
-    from facts where order_id = $1 order by recorded_at desc, kafka_offset desc limit ${LIMIT}`,
-}
+    from ${source} order by recorded_at desc, kafka_offset desc limit ${LIMIT}`,
+})
+const FACTS = factsFrom('order-facts', 'facts where order_id = $1')
 const EVENTS = {
   name: 'order-events',
   text: `select e.lane, e.lane_seq, e.topic, e.event_id, e.kind, e.sequence, e.cause, e.amount_minor, e.currency, e.payment_ref,
@@ -79,22 +80,30 @@ const EVENTS = {
     from events e left join lanes l on l.topic = $2 and l.lane = e.lane
     where e.order_id = $1 order by e.lane_seq desc limit ${LIMIT}`,
 }
-const ANOMALIES = {
-  name: 'order-anomalies',
+const anomaliesFrom = (name: string, source: string) => ({
+  name,
   text: `select id, kind, cause, ${ms('opened_at')}, ${ms('resolved_at')}, resolution, reason
-    from anomalies where order_id = $1 order by id desc limit ${LIMIT}`,
-}
+    from ${source} order by id desc limit ${LIMIT}`,
+})
+const ANOMALIES = anomaliesFrom('order-anomalies', 'anomalies where order_id = $1')
+// What the archive has of an order, as the rows that it was.
+const archived = (table: string) =>
+  `archived_orders a, jsonb_populate_recordset(null::${table}, a.document -> '${table}') r where a.order_id = $1`
+const ARCHIVED_FACTS = factsFrom('archived-facts', archived('facts'))
+const ARCHIVED_ANOMALIES = anomaliesFrom('archived-anomalies', archived('anomalies'))
 
 /**
- * An order's life, each list oldest first. The lists are read one after another: they may be a moment apart.
+ * An order's life, each list oldest first, also of one that is archived. The lists are read one after another: they may be a moment apart.
  * @param inputTopic its full name, prefix included, as in `lanes`
  */
 export async function readTimeline(db: Queryable, orderId: number, inputTopic: string): Promise<Timeline> {
+  const [facts, anomalies] = [await rowsOf(db, FACTS, [orderId]), await rowsOf(db, ANOMALIES, [orderId])]
+  const isElsewhere = facts.length === 0 && anomalies.length === 0
   const lists = {
     deliveries: (await rowsOf<unknown[]>(db, DELIVERIES, [orderId])).map(deliveryOf),
-    facts: (await rowsOf<unknown[]>(db, FACTS, [orderId])).map(factOf),
+    facts: (isElsewhere ? await rowsOf(db, ARCHIVED_FACTS, [orderId]) : facts).map(factOf),
     events: (await rowsOf<unknown[]>(db, EVENTS, [orderId, inputTopic])).map(eventOf),
-    anomalies: (await rowsOf<unknown[]>(db, ANOMALIES, [orderId])).map(anomalyOf),
+    anomalies: (isElsewhere ? await rowsOf(db, ARCHIVED_ANOMALIES, [orderId]) : anomalies).map(anomalyOf),
   }
   const latest = <T>(list: readonly T[]) => list.slice(0, TIMELINE_ENTRIES_MAX).reverse()
   const names = ['deliveries', 'facts', 'events', 'anomalies'] as const

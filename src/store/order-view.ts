@@ -18,7 +18,15 @@ export const createdView = (body: OrderBody, status: Status) => ({
   group: body.groupKey,
 })
 
-export const orderView = ({ order, lane, hasPayload, waitingCount, createdAtMs, updatedAtMs }: FoundOrder) => ({
+export const orderView = ({
+  order,
+  lane,
+  hasPayload,
+  waitingCount,
+  createdAtMs,
+  updatedAtMs,
+  archivedAtMs,
+}: FoundOrder) => ({
   merchant: order.merchant,
   out_trade_no: order.outTradeNo,
   status: order.status,
@@ -38,6 +46,7 @@ export const orderView = ({ order, lane, hasPayload, waitingCount, createdAtMs, 
   lane,
   created_at: isoOf(createdAtMs),
   updated_at: isoOf(updatedAtMs),
+  archived_at: isoOf(archivedAtMs),
 })
 
 export const timelineView = (timeline: Timeline) => ({

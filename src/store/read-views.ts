@@ -2,14 +2,25 @@ import type { KnownAnomaly, OrderView } from '../orders/decision.ts'
 import type { AmountKind, AnomalyKind, FactKind, FactOutcome, Group, StoredFact } from '../orders/model.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import { int8s, texts } from './bind.ts'
+import { fingerprintsIn } from './fingerprint.ts'
 import type { LockedOrder } from './lock-orders.ts'
 import { int, intOrNull, ms, rowsOf } from './statement.ts'
 
 export interface Views {
   /** By order id; archived orders are not among them. */
   readonly views: ReadonlyMap<number, OrderView>
-  /** Stubs of orders that were archived long ago: their facts are not applied, and the stubs go again. */
-  readonly archivedIds: ReadonlySet<number>
+  /** By the id of a stub: its order was archived long ago. Its facts are not applied, and the stub goes again. */
+  readonly archived: ReadonlyMap<number, Tombstone>
+}
+
+/** What stays of an order that was archived. */
+export interface Tombstone {
+  /** The order's own, in the archive and in what is left of deliveries and events. */
+  readonly orderId: number | null
+  /** Fingerprints of its facts. */
+  readonly facts: ReadonlySet<string>
+  /** UTC: `2026-11-30`. */
+  readonly archivedOn: string
 }
 
 type Row = [tag: 'f' | 'a' | 'g' | 't', id: unknown, a: string, b: string, ...rest: unknown[]]
@@ -34,7 +45,7 @@ from anomalies where order_id = any($1::int8[])
 union all
 select 'g', order_id, merchant, group_key, null, null, null, null, null, null, null from locked_groups
 union all
-select 't', i.id, '', '', null, null, null, null, null, null, null
+select 't', i.id, encode(t.facts, 'hex'), (t.archived_at at time zone 'UTC')::date::text, null, t.order_id, null, null, null, null, null
 from unnest($4::int8[], $5::text[], $6::text[]) as i (id, merchant, out_trade_no)
 join tombstones t on t.merchant = i.merchant and t.out_trade_no = i.out_trade_no
 where cardinality($4::int8[]) > 0`,
@@ -60,16 +71,16 @@ export async function readViews(tx: Transaction, locked: readonly LockedOrder[])
   const facts = new Map<number, StoredFact[]>()
   const anomalies = new Map<number, KnownAnomaly[]>()
   const groups = new Map<string, Group>()
-  const archivedIds = new Set<number>()
+  const archived = new Map<number, Tombstone>()
   for (const [tag, id, a, b, ...rest] of rows) {
     if (tag === 'f') push(facts, int(id), factOf(a, b, rest))
     else if (tag === 'a') push(anomalies, int(id), anomalyOf(a, b, rest))
     else if (tag === 'g') groups.set(`${a}\0${b}`, { merchant: a, groupKey: b, orderId: intOrNull(id) })
-    else archivedIds.add(int(id))
+    else archived.set(int(id), { orderId: intOrNull(rest[1]), facts: fingerprintsIn(a), archivedOn: b })
   }
   const views = new Map<number, OrderView>()
   for (const { order } of locked) {
-    if (archivedIds.has(order.id)) continue
+    if (archived.has(order.id)) continue
     views.set(order.id, {
       order,
       facts: facts.get(order.id) ?? [],
@@ -77,7 +88,7 @@ export async function readViews(tx: Transaction, locked: readonly LockedOrder[])
       group: order.groupKey === null ? null : (groups.get(`${order.merchant}\0${order.groupKey}`) ?? null),
     })
   }
-  return { views, archivedIds }
+  return { views, archived }
 }
 
 const factOf = (eventType: string, providerRef: string, rest: unknown[]): StoredFact => ({

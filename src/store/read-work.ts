@@ -26,6 +26,8 @@ export interface LaneWork {
         readonly isHalted: boolean
       }
     | undefined
+  /** The lane has been still for a minute, and its row does not say yet that all it emitted is settled. */
+  readonly isUnsettled: boolean
   /** Commands in the order they were filed, then timers. */
   readonly items: readonly WorkItem[]
   /** Events of the lane wait for a brake that is released. */
@@ -40,6 +42,9 @@ const READ_WORK = {
   text: `
 select 'lane', next_seq, applied_offset, case when halted_reason is null then '' else 'halted' end, brake_version::text, null
 from lanes where topic = $1 and lane = ($2::int2[])[1]
+union all
+select 'unsettled', 0, 0, '', '', null from lanes
+where topic = $1 and lane = ($2::int2[])[1] and settled_seq < next_seq and updated_at < now() - interval '1 minute'
 union all (
   select 'command', id, order_id, kind, body::text, actor from commands
   where lane = ($2::int2[])[1] and status = 'pending' order by id limit ${ITEMS_MAX})
@@ -69,8 +74,9 @@ export async function readWork(
   const times = timestamps([due.heldLimitMs, due.expiryMs])
   const rows = await rowsOf<Row>(db, READ_WORK, [topic, int2s([lane]), times])
   let guard: LaneWork['lane']
-  const items: WorkItem[] = []
+  let isUnsettled = false
   let isReleasing = false
+  const items: WorkItem[] = []
   for (const [source, id, orderId, kind, text, actor] of rows) {
     if (source === 'lane')
       guard = {
@@ -80,6 +86,7 @@ export async function readWork(
         isHalted: kind === 'halted',
       }
     else if (source === 'released') isReleasing = true
+    else if (source === 'unsettled') isUnsettled = true
     else {
       const isCommand = source === 'command'
       items.push({
@@ -93,7 +100,7 @@ export async function readWork(
       })
     }
   }
-  return { lane: guard, items, isReleasing }
+  return { lane: guard, isUnsettled, items, isReleasing }
 }
 
 const STILL_WAITING = {

@@ -36,6 +36,8 @@ export interface Writes extends Pick<
   readonly newTimers: readonly NewTimer[]
   /** The offset after the batch; a wake's is its position. */
   readonly end: number
+  /** The lane's clock; its UTC day is that of the events' partition. */
+  readonly nowMs: number
   readonly events: readonly Omit<EventRow, 'laneSeq' | 'payload'>[]
   readonly facts: readonly { readonly orderId: number; readonly fact: StoredFact; readonly offset: number }[]
   readonly deliveries: readonly Delivery[]
@@ -66,7 +68,7 @@ export interface OperatorAction {
   readonly reason: string
 }
 
-export const NOTHING: Omit<Writes, 'end'> = {
+export const NOTHING: Omit<Writes, 'end' | 'nowMs'> = {
   orders: [],
   changedFacts: [],
   openedAnomalies: [],
@@ -106,9 +108,9 @@ const LANE_ROW = `
   returning next_seq - ${eventCount} as base_seq, previous_offset, cardinality(dead_letter_offsets) as flood`
 
 const EVENTS = `
-  insert into events (lane, lane_seq, topic, event_id, kind, order_id, merchant, key, sequence, cause, amount_minor,
+  insert into events (lane, lane_seq, day, topic, event_id, kind, order_id, merchant, key, sequence, cause, amount_minor,
     currency, payment_ref, occurred_at, received_at, attrs, traceparent)
-  select ${lane}, l.base_seq + e.ord - 1, e.topic, e.event_id, e.kind, e.order_id, e.merchant, e.key, e.sequence, e.cause,
+  select ${lane}, l.base_seq + e.ord - 1, ${$.day(({ writes }) => writes.nowMs)}, e.topic, e.event_id, e.kind, e.order_id, e.merchant, e.key, e.sequence, e.cause,
     e.amount_minor, e.currency, e.payment_ref, e.occurred_at, e.received_at, e.attrs, e.traceparent
   from l, ${$.rows(
     'e',

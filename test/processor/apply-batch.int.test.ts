@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterEach, expect, test, vi } from 'vitest'
 import { eventsToEmit } from '../../src/processor/events-to-emit.ts'
+import { fingerprint } from '../../src/store/fingerprint.ts'
 import { haltLane } from '../../src/store/lane-row.ts'
 import { withDatabase } from '../helpers/database.ts'
 import {
@@ -269,7 +270,9 @@ test('an order that is created between the look-up and the stub makes the batch 
 
 test('a tombstone is found under the lock: nothing is applied, and the stub goes again', () =>
   withDatabase(async (url, pool) => {
-    await pool.query(`insert into tombstones (merchant, out_trade_no, status) values ('m1', 'A', 'paid')`)
+    await pool.query(`insert into tombstones (merchant, out_trade_no, status, facts) values ('m1', 'A', 'paid', $1)`, [
+      Buffer.from(fingerprint(aFact('p')), 'hex'),
+    ])
     const lane = await openLane(url)
     const applied = await lane.apply([aRecord(0, 'A', [aFact('p')]), aRecord(1, 'A', [aFact('p')])])
     expect(applied.outcomes).toEqual({ archived: 2 })

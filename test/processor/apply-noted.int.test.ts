@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { expect, test } from 'vitest'
 import type { LaneRecord } from '../../src/processor/lane-types.ts'
 import type { Instead } from '../../src/schemas/callback.ts'
+import { fingerprint } from '../../src/store/fingerprint.ts'
 import { withDatabase } from '../helpers/database.ts'
 import {
   aFact,
@@ -140,7 +141,9 @@ test('a hint about an order that nobody knows leaves its delivery, and nothing e
 
 test('an archived order is not woken by a hint', () =>
   withDatabase(async (url, pool) => {
-    await pool.query(`insert into tombstones (merchant, out_trade_no, status) values ('m1', 'A', 'paid')`)
+    await pool.query(`insert into tombstones (merchant, out_trade_no, status, facts) values ('m1', 'A', 'paid', $1)`, [
+      Buffer.from(fingerprint(aFact('p')), 'hex'),
+    ])
     const lane = await openLane(url, { clock: CLOCK })
     await lane.apply([aRecord(0, 'A', [aFact('p')]), noted(1, 'A', hintOf('R-1'))])
     expect(await stateOf(pool)).toMatchObject({

@@ -1,0 +1,85 @@
+import type pg from 'pg'
+import type { Clock } from '../runtime/clock.ts'
+import { dayAfter, dayOf } from '../runtime/days.ts'
+import { archiveAll, type Archived } from './archive-all.ts'
+import type { ReachArchive } from './archive-orders.ts'
+import { maintainPartitions, type PartitionWork } from './maintain-partitions.ts'
+
+/** What is kept for how long: `GROWTH` in runtime/config.ts says the same in words of the environment. */
+export interface GrowthLimits {
+  readonly aheadDays: number
+  readonly deliveriesDays: number
+  readonly eventsDays: number
+  /** 0: never. */
+  readonly archiveAfterDays: number
+}
+
+export interface MaintainOptions {
+  readonly clock: Clock
+  /** The input topic's full name, prefix included, as in `lanes`. */
+  readonly inputTopic: string
+  readonly limits: GrowthLimits
+  /** True: say what would be done, change nothing. */
+  readonly dryRun?: boolean
+  /** What archiving may take; the rest is for the next run. */
+  readonly archiveMs?: number
+  /** Where the last run stopped; undefined: from the oldest order on. */
+  readonly archiveAfterId?: number | undefined
+  readonly reach?: ReachArchive
+}
+
+export type Maintained =
+  | { readonly kind: 'done'; readonly work: readonly PartitionWork[]; readonly archived: Archived }
+  /** Another process is at it. */
+  | { readonly kind: 'busy' }
+
+/** Any number that nothing else in the database locks. */
+const LOCK = 7_205_711_305
+
+/** The limits as the environment has them. */
+export const limitsOf = (config: {
+  readonly PARTITIONS_AHEAD_DAYS: number
+  readonly DELIVERIES_KEEP_DAYS: number
+  readonly EVENTS_KEEP_DAYS: number
+  readonly ARCHIVE_AFTER_DAYS: number
+}): GrowthLimits => ({
+  aheadDays: config.PARTITIONS_AHEAD_DAYS,
+  deliveriesDays: config.DELIVERIES_KEEP_DAYS,
+  eventsDays: config.EVENTS_KEEP_DAYS,
+  archiveAfterDays: config.ARCHIVE_AFTER_DAYS,
+})
+
+/**
+ * Keeps the tables from growing without end: makes the partitions of the days to come, drops those that are past their
+ * time, and moves finished orders into the archive. Safe to run at any time, again, and from several processes: one at
+ * a time does it. Killed at any moment it leaves nothing half done.
+ */
+export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise<Maintained> {
+  const { clock, inputTopic, limits, dryRun = false } = options
+  const client = await pool.connect()
+  let failure: Error | undefined
+  try {
+    // To look through a large default partition takes longer than any statement of a lane.
+    await client.query(`set statement_timeout = '10min'; set timezone = 'UTC'`)
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
+    if (rows[0]?.mine !== true) return { kind: 'busy' }
+    const today = dayOf(clock.now().getTime())
+    const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun })
+    const archived = await archiveAll(client, {
+      clock,
+      inputTopic,
+      dryRun,
+      now: clock.now().toISOString(),
+      unchangedSince: limits.archiveAfterDays === 0 ? undefined : dayAfter(today, -limits.archiveAfterDays),
+      budgetMs: options.archiveMs ?? Infinity,
+      afterId: options.archiveAfterId,
+      reach: options.reach ?? (() => undefined),
+    })
+    return { kind: 'done', work, archived }
+  } catch (error) {
+    failure = error instanceof Error ? error : new Error(String(error))
+    throw error
+  } finally {
+    client.release(failure ?? true) // The lock and the settings end with the connection.
+  }
+}
