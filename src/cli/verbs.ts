@@ -11,6 +11,7 @@ import { addCallbackVerify } from './callback-verify.ts'
 import { addConfigCheck } from './config-check.ts'
 import { addLaneResume } from './lane-resume.ts'
 import { addLaneStatus } from './lane-status.ts'
+import { addMaintenanceRun } from './maintenance-run.ts'
 import { addMigrate } from './migrate.ts'
 import { addOrderShow } from './order-show.ts'
 import { addOrderStates } from './order-states.ts'
@@ -36,6 +37,7 @@ export const VERBS: Readonly<
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
+  maintenance: { about: 'what keeps the tables from growing without end', verbs: [addMaintenanceRun] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },
   query: { about: 'questions to providers that wait to be asked', verbs: [addQueryList] },
   schemas: { about: 'what the schema registry knows', verbs: [addSchemasRegister] },

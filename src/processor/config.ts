@@ -1,4 +1,4 @@
-import { COMMON, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
+import { COMMON, GROWTH, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
 import { integer } from '../runtime/variables.ts'
 import { policies } from './policies-config.ts'
 
@@ -10,6 +10,7 @@ export const PROCESSOR = {
   ...KAFKA,
   ...REGISTRY,
   ...POSTGRES,
+  ...GROWTH,
   /** How long a lane waits for a fuller fetch after a small batch. */
   LINGER_MS: milliseconds(0, 1_000, 20),
   /** How soon a lane looks for held facts, commands and timers that no NOTIFY told it of. */
@@ -23,6 +24,8 @@ export const PROCESSOR = {
   EXPIRY_GRACE_SEC: seconds(0, 86_400, 60),
   /** What is answered without a person, by merchant and kind of anomaly; the same for every processor. */
   POLICIES: policies,
+  /** How often it looks whether partitions are to be made or dropped, and orders to be archived. */
+  MAINTENANCE_INTERVAL_SEC: seconds(1, 86_400, 300),
 }
 
 export type ProcessorConfig = ReturnType<typeof readProcessorConfig>

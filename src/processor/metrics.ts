@@ -63,6 +63,24 @@ export function createMetrics(registry = new Registry()) {
       'How many events does a brake keep back, up to 100,000 (whole installation)?',
     ),
     waitingOldestAge: gauge('waiting_events_oldest_seconds', 'How long has the oldest of them waited?'),
+    tableBytes: gauge('table_bytes', 'How large is what grows (partitions and indexes included)?', 'table'),
+    partitions: gauge('partitions', 'How many partitions does a table have?', 'table'),
+    partitionOldestAge: gauge('partition_oldest_seconds', 'How old is the oldest day that a table keeps?', 'table'),
+    partitionsAhead: gauge('partitions_ahead_seconds', 'How far ahead are partitions made?', 'table'),
+    partitionRestBytes: gauge('partition_rest_bytes', 'How much lies in no day’s partition?', 'table'),
+    maintenanceRuns: counter('maintenance_runs_total', 'How often did this process look after the tables?', 'outcome'),
+    maintenanceFindings: gauge('maintenance_findings', 'What could the last run of this process not make or drop?'),
+    archivedOrders: counter('archived_orders_total', 'How many finished orders went into the archive?'),
+    archiveKept: gauge(
+      'archive_kept_orders',
+      'Which orders are old enough for the archive, and why are they kept?',
+      'reason',
+    ),
+    archiveBacklog: gauge(
+      'archive_backlog_orders',
+      'How many living orders are old enough for the archive (up to 100,000)?',
+    ),
+    ordersOldestAge: gauge('orders_oldest_seconds', 'How old is the oldest living order?'),
     deadLettersOpen: gauge('dead_letters_open', 'How many dead letters wait for a person (whole installation)?'),
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { serveHealth } from '../runtime/health.ts'
 import { kafkaSettings } from '../runtime/kafka/connection.ts'
@@ -13,6 +14,7 @@ import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
 import { finishBrakes } from '../store/tell-lanes.ts'
 import { readLane } from '../store/lane-row.ts'
 import { listen, type Listener } from '../store/listen.ts'
+import { limitsOf } from '../store/maintain.ts'
 import { lanesChannel } from '../store/notify.ts'
 import { readBacklog } from '../store/read-backlog.ts'
 import { checkTopology, WrongTopology } from './check-topology.ts'
@@ -24,6 +26,7 @@ import { createRecordDecoder } from './decode-records.ts'
 import { fence } from './fence.ts'
 import { createLane, type LaneView } from './lane.ts'
 import { createLanes, type Lanes } from './lanes.ts'
+import { createMaintenance } from './maintenance.ts'
 import { createMetrics } from './metrics.ts'
 import { repeat } from './repeat.ts'
 import { sampleBacklog, sampleLanes } from './sample.ts'
@@ -49,6 +52,8 @@ const SAMPLE_MS = 10_000
 const TOPOLOGY_MS = 60_000
 /** Whoever sets or releases a brake tells the lanes; this is for one that was killed meanwhile. */
 const BRAKES_MS = 5_000
+/** A default partition full of an older version's rows is looked through; records need not wait for that. */
+const PREPARE_MS_MAX = 5_000
 /** A fetch ends after 200 ms without records; a batch takes at most two transactions of 30 s each. */
 const POLL_MS_MAX = 120_000
 
@@ -84,6 +89,19 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
     const say = (what: string) => (missing = what)
     const connections = await connectPatiently({ admin, pool, settings }, config, log, () => isStopped, say)
     if (connections === undefined) return
+    const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
+    const maintenance = createMaintenance({
+      pool,
+      clock,
+      metrics,
+      log,
+      inputTopic,
+      limits: limitsOf(config),
+      isStopped: () => isStopped,
+    })
+    say('making the partitions of the next days')
+    await Promise.race([maintenance.prepare(), delay(PREPARE_MS_MAX, undefined, { ref: false })])
+    if (isStopped) return connections.offsets.close()
     say('joining the consumer group')
     const joined = () => {
       missing = ''
@@ -111,6 +129,7 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
         finishBrakes(pool, config.APP_ID, config.TOPIC_PREFIX + INPUT_TOPIC),
       ),
       repeat('checking the topics', TOPOLOGY_MS, log, check),
+      repeat('maintaining the tables', config.MAINTENANCE_INTERVAL_SEC * 1_000, log, maintenance.run),
     )
     await consumer.run({ ...lanes.handlers, onCrash: onFatal })
   }

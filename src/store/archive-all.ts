@@ -14,6 +14,7 @@ export interface ArchiveOptions {
   readonly clock: Pick<Clock, 'elapsedMs'>
   readonly inputTopic: string
   readonly dryRun: boolean
+  readonly isStopped: () => boolean
   /** ISO 8601 */
   readonly now: string
   /** The first day whose changes keep an order; undefined: nothing is archived. */
@@ -51,6 +52,7 @@ export async function archiveAll(client: pg.ClientBase, options: ArchiveOptions)
       for (const reason of done.kept) kept[reason] = (kept[reason] ?? 0) + 1
     }
     afterId = last
-    if (last === undefined || clock.elapsedMs() - startedMs >= budgetMs) return { orders, kept, nextAfterId: afterId }
+    if (last === undefined || options.isStopped() || clock.elapsedMs() - startedMs >= budgetMs)
+      return { orders, kept, nextAfterId: afterId }
   }
 }

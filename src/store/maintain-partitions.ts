@@ -26,6 +26,7 @@ interface Options {
   readonly inputTopic: string
   readonly limits: GrowthLimits
   readonly dryRun: boolean
+  readonly isStopped: () => boolean
 }
 
 const MONTHS_AHEAD = 1
@@ -38,6 +39,7 @@ export async function maintainPartitions(client: pg.ClientBase, options: Options
   const work: PartitionWork[] = []
   const each = async <T>(items: readonly T[], act: (item: T) => Promise<PartitionWork>) => {
     for (const item of items) {
+      if (options.isStopped()) return
       const done = await act(item)
       work.push(done)
       if ('why' in done && done.why === BUSY) return

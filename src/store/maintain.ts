@@ -26,6 +26,8 @@ export interface MaintainOptions {
   /** Where the last run stopped; undefined: from the oldest order on. */
   readonly archiveAfterId?: number | undefined
   readonly reach?: ReachArchive
+  /** True: end at the next step. */
+  readonly isStopped?: () => boolean
 }
 
 export type Maintained =
@@ -55,7 +57,7 @@ export const limitsOf = (config: {
  * a time does it. Killed at any moment it leaves nothing half done.
  */
 export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise<Maintained> {
-  const { clock, inputTopic, limits, dryRun = false } = options
+  const { clock, inputTopic, limits, dryRun = false, isStopped = () => false } = options
   const client = await pool.connect()
   let failure: Error | undefined
   try {
@@ -64,11 +66,12 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     if (rows[0]?.mine !== true) return { kind: 'busy' }
     const today = dayOf(clock.now().getTime())
-    const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun })
+    const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun, isStopped })
     const archived = await archiveAll(client, {
       clock,
       inputTopic,
       dryRun,
+      isStopped,
       now: clock.now().toISOString(),
       unchangedSince: limits.archiveAfterDays === 0 ? undefined : dayAfter(today, -limits.archiveAfterDays),
       budgetMs: options.archiveMs ?? Infinity,
@@ -80,6 +83,8 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
     failure = error instanceof Error ? error : new Error(String(error))
     throw error
   } finally {
-    client.release(failure ?? true) // The lock and the settings end with the connection.
+    // The settings end with the connection; the lock is given back before, so that the next run finds it free.
+    if (failure === undefined) await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
+    client.release(failure ?? true)
   }
 }
