@@ -226,6 +226,24 @@ test('a batch that meets the order while it is being archived finds the tombston
     await lane.session.close()
   }))
 
+test('a command that is filed while its order is being archived is told so, and none is left without an order', () =>
+  withDatabase(async (url, pool) => {
+    const { lane } = await givenPaid(url, pool)
+    let filing: Promise<unknown> | undefined
+    const reach = async (point: string) => {
+      if (point !== 'archive_before_commit') return
+      const ended = new AbortController()
+      filing = fileCommand(pool, APP, { ...command('A'), idempotencyKey: 'late' }).finally(() => ended.abort())
+      filing.catch(() => undefined)
+      for (let waits = 0; waits === 0 && !ended.signal.aborted;)
+        waits = (await pool.query('select from pg_locks where not granted')).rowCount ?? 0
+    }
+    await maintainAt(pool, LATER, {}, { reach })
+    expect(await filing).toEqual({ kind: 'archived' })
+    expect(await rowsIn(pool, 'commands')).toBe(0)
+    await lane.session.close()
+  }))
+
 test('a run stops at its time and the next goes on where it stopped', () =>
   withDatabase(async (_, pool) => {
     const ids = Array.from({ length: 2_500 }, (__, n) => `N${n}`)
