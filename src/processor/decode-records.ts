@@ -70,10 +70,12 @@ function checked(record: InputRecord, callback: Callback, { lane, laneOf }: Lane
   })
   const time = [callback.receivedAtMs, ...facts.map((fact) => fact.eventTimeMs)].find((ms) => ms > TIME_MS_MAX)
   if (time !== undefined) return deadLetter(record, 'undecodable', `the time ${time} is beyond the year 2255`)
-  if (facts.length === 0 && callback.instead === null) return refuse('unsupported', callback.messageType)
   const noted: LaneRecord = { ...common(record), content: { kind: 'noted', callback } }
+  const isUnderstood = facts.length > 0 || callback.instead !== null
+  // Of a message that names no order this says more than its kind: it is why no fact of it could be used.
   if (outTradeNo === null)
-    return facts.length === 0 ? noted : refuse('unroutable', `${callback.messageType} names no order`)
+    return callback.instead === null ? refuse('unroutable', `${callback.messageType} names no order`) : noted
+  if (!isUnderstood) return refuse('unsupported', callback.messageType)
   for (const [field, value] of [
     ['merchant', merchant],
     ['outTradeNo', outTradeNo],

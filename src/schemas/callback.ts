@@ -12,11 +12,12 @@ export type Instead =
 
 /**
  * One verified message about one order, as it lies in `payments.callback.v1` (key: `outTradeNo`).
- * Neither facts nor `instead`: a message of a kind that is not mapped; it is kept as a dead letter `unsupported`.
+ * Neither facts nor `instead`: a message of a kind that is not mapped; it is kept as a dead letter `unsupported`, or as
+ * `unroutable` if it names no order either.
  */
 export interface Callback {
   readonly merchant: string
-  /** Null: the verified message names no order; its facts, if any, become a dead letter `unroutable`. */
+  /** Null: the verified message names no order; unless `instead` says that none is needed, it is `unroutable`. */
   readonly outTradeNo: string | null
   readonly provider: string
   readonly source: Source

@@ -13,10 +13,11 @@ export const DEAD_LETTER_REASONS = [
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 
 /**
- * A verified message of a kind that is not mapped is nobody's mistake and says nothing about a flood; nor does news
- * about orders that were archived.
+ * Verified messages are no trouble of ours: a provider's account that is shared with other software sends as many of
+ * kinds that are not mapped, or about orders that are not ours or were archived, as it likes. They must not halt a lane.
  */
-export const countsAsFlood = (reason: DeadLetterReason) => reason !== 'unsupported' && reason !== 'archived_order'
+const NO_FLOOD: readonly DeadLetterReason[] = ['unsupported', 'unroutable', 'archived_order']
+export const countsAsFlood = (reason: DeadLetterReason) => !NO_FLOOD.includes(reason)
 
 /** More than this many dead letters in the last 1,000 records: something is wrong with us, not with them. */
 export const FLOOD_MAX = 20

@@ -91,8 +91,9 @@ describe('a message without facts that is understood', () => {
 describe('what becomes a dead letter at decoding', () => {
   test.each([
     ['unsupported', { facts: [] }, {}],
-    // A kind that is not mapped often names no order: that is no mistake of its sender.
-    ['unsupported', { facts: [], outTradeNo: null }, { key: null }],
+    // Stripe's dispute of a charge that other software made: which order, is the question before what it says.
+    ['unroutable', { facts: [], outTradeNo: null }, { key: null }],
+    ['unroutable', { facts: [], outTradeNo: null }, { key: Buffer.from('evt_1') }],
     ['unroutable', { outTradeNo: null }, { key: null }],
     ['misrouted', {}, { key: null }],
     ['misrouted', {}, { key: Buffer.from('T2') }],
