@@ -9,6 +9,10 @@ import { addBrakeSet } from './brake-set.ts'
 import { addCallbackExplain } from './callback-explain.ts'
 import { addCallbackVerify } from './callback-verify.ts'
 import { addConfigCheck } from './config-check.ts'
+import { addDlqDiscard } from './dlq-discard.ts'
+import { addDlqInspect } from './dlq-inspect.ts'
+import { addDlqList } from './dlq-list.ts'
+import { addDlqReplay } from './dlq-replay.ts'
 import { addLaneResume } from './lane-resume.ts'
 import { addLaneStatus } from './lane-status.ts'
 import { addMaintenanceRun } from './maintenance-run.ts'
@@ -36,6 +40,10 @@ export const VERBS: Readonly<
   brake: { about: 'events that are kept back on purpose', verbs: [addBrakeList, addBrakeRelease, addBrakeSet] },
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },
+  dlq: {
+    about: 'dead letters: records that could not be processed',
+    verbs: [addDlqDiscard, addDlqInspect, addDlqList, addDlqReplay],
+  },
   lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
   maintenance: { about: 'what keeps the tables from growing without end', verbs: [addMaintenanceRun] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },

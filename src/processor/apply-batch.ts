@@ -131,7 +131,7 @@ async function run(
       }),
       deliveries,
       newTimers: [...decision.newTimers, ...queriesOf(records, namedOrders, nowMs)],
-      floodOffsets: newLetters.filter(({ reason }) => countsAsFlood(reason)).map(({ offset }) => offset),
+      floodOffsets: newLetters.filter(countsAsFlood).map(({ offset }) => offset),
       archivedStubIds: [...views.archived.keys()],
     },
     locked,
@@ -154,7 +154,7 @@ async function run(
       payloadOrders,
       outcomes: countOutcomes(deliveries),
       newDeadLetters,
-      flooded: newDeadLetters.some(countsAsFlood) && floodCount > FLOOD_MAX,
+      flooded: newLetters.some(countsAsFlood) && floodCount > FLOOD_MAX,
       reruns: 0,
     },
   }

@@ -1,3 +1,4 @@
+import { replayOf } from '../schemas/headers.ts'
 import type { DeadLetter } from '../store/dead-letter.ts'
 import { fingerprint } from '../store/fingerprint.ts'
 import type { Views } from '../store/read-views.ts'
@@ -19,14 +20,15 @@ export function newsOfArchived(
   for (const arrival of unknown) {
     const tombstone = archived.get(arrival.orderId)
     if (tombstone === undefined) continue
-    const { record, fact } = arrival
+    const { record, fact, callback: about } = arrival
     // Not the stub's, which goes again.
     ;(arrival as Arrival).orderId = tombstone.orderId ?? undefined
     arrival.outcome = tombstone.facts.has(fingerprint(fact)) ? 'archived' : 'dead_letter'
     if (arrival.outcome === 'archived' || news.has(record.offset)) continue
     const { offset, key, value, headers, timestampMs: recordTimeMs } = record
     const detail = `${fact.eventType} ${fact.providerRef} is new, and its order was archived on ${tombstone.archivedOn}`
-    news.set(offset, { offset, key, value, headers, reason: 'archived_order', detail, recordTimeMs })
+    const replay = replayOf(headers)
+    news.set(offset, { offset, key, value, headers, reason: 'archived_order', detail, recordTimeMs, about, replay })
   }
   return news
 }

@@ -1,4 +1,5 @@
 import { eventId } from '../orders/identity.ts'
+import { replayOf } from '../schemas/headers.ts'
 import { DEAD_LETTER_TOPIC } from '../schemas/topics.ts'
 import type { DeadLetter } from '../store/dead-letter.ts'
 import type { Writes } from '../store/write-batch.ts'
@@ -12,7 +13,8 @@ export function deadLetterOf(record: LaneRecord): DeadLetter | undefined {
   const { content, offset, key, value, headers, timestampMs } = record
   if (content.kind !== 'dead_letter') return undefined
   const { reason, detail } = content
-  return { offset, key, value, headers, reason, detail, recordTimeMs: timestampMs }
+  const { callback: about } = content
+  return { offset, key, value, headers, reason, detail, recordTimeMs: timestampMs, about, replay: replayOf(headers) }
 }
 
 /** The message that says that a record was kept; its id follows from the record's place. */

@@ -64,10 +64,7 @@ export type DecodeRecords = ReturnType<typeof createRecordDecoder>
 /** What cannot be processed although it was decoded, most telling reason first. */
 function checked(record: InputRecord, callback: Callback, { lane, laneOf }: LaneIdentity): LaneRecord {
   const { merchant, outTradeNo, facts } = callback
-  const refuse = (reason: DeadLetterReason, detail: string): LaneRecord => ({
-    ...common(record),
-    content: { kind: 'dead_letter', reason, detail, callback },
-  })
+  const refuse = (reason: DeadLetterReason, detail: string) => deadLetter(record, reason, detail, callback)
   const time = [callback.receivedAtMs, ...facts.map((fact) => fact.eventTimeMs)].find((ms) => ms > TIME_MS_MAX)
   if (time !== undefined) return deadLetter(record, 'undecodable', `the time ${time} is beyond the year 2255`)
   const noted: LaneRecord = { ...common(record), content: { kind: 'noted', callback } }
@@ -82,17 +79,22 @@ function checked(record: InputRecord, callback: Callback, { lane, laneOf }: Lane
   ] as const)
     if (Buffer.byteLength(value) > ORDER_FIELD_BYTES_MAX)
       return deadLetter(record, 'invalid_identity', `${field} has more than ${ORDER_FIELD_BYTES_MAX} bytes`)
-  if (record.key?.toString() !== outTradeNo) return deadLetter(record, 'misrouted', 'the key is not the order number')
+  if (record.key?.toString() !== outTradeNo) return refuse('misrouted', 'the key is not the order number')
   const home = laneOf(record.key)
-  if (home !== lane) return deadLetter(record, 'misrouted', `the key belongs to lane ${home}`)
+  if (home !== lane) return refuse('misrouted', `the key belongs to lane ${home}`)
   if (facts.length === 0) return noted
   return { ...common(record), content: { kind: 'callback', callback: { ...callback, outTradeNo } } }
 }
 
 /** @param detail for a person; never a value from the record that could hold a secret */
-export const deadLetter = (record: InputRecord | LaneRecord, reason: DeadLetterReason, detail: string): LaneRecord => ({
+export const deadLetter = (
+  record: InputRecord | LaneRecord,
+  reason: DeadLetterReason,
+  detail: string,
+  callback?: Callback,
+): LaneRecord => ({
   ...common(record),
-  content: { kind: 'dead_letter', reason, detail },
+  content: { kind: 'dead_letter', reason, detail, ...(callback === undefined ? {} : { callback }) },
 })
 
 const common = (record: InputRecord | LaneRecord) => ({

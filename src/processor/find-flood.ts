@@ -9,8 +9,9 @@ import { countsAsFlood, FLOOD_MAX, FLOOD_WINDOW, type DeadLetter } from '../stor
  */
 export function findFlood(before: readonly number[], letters: readonly DeadLetter[]): number | undefined {
   const seen = [...before]
-  for (const { offset, reason } of letters) {
-    if (!countsAsFlood(reason)) continue
+  for (const letter of letters) {
+    if (!countsAsFlood(letter)) continue
+    const { offset } = letter
     seen.push(offset)
     const recent = seen.filter((other) => other > offset - FLOOD_WINDOW)
     if (recent.length > FLOOD_MAX) return offset + 1

@@ -50,7 +50,8 @@ export async function runBatch(
   return { kind: 'done', records: records.length }
 }
 
-const bury = (record: LaneRecord, detail: string) => deadLetter(record, 'unprocessable', detail)
+const bury = (record: LaneRecord, detail: string) =>
+  deadLetter(record, 'unprocessable', detail, record.content.kind === 'skipped' ? undefined : record.content.callback)
 
 async function runPart(
   incarnation: Incarnation,

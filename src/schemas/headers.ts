@@ -23,6 +23,40 @@ export const cloudEventHeaders = (event: EventAttributes): Record<string, string
   traceparent: event.traceparent,
 })
 
+/** A dead letter that was sent into the input topic again. */
+export interface Replay {
+  /** The row in `replays`. */
+  readonly id: number
+  /** How often its content has been replayed, this time included. */
+  readonly count: number
+}
+
+const REPLAY_HEADER = 'paidonce_replay'
+const REPLAY_COUNT_HEADER = 'paidonce_replay_count'
+export const REPLAY_ORIGIN_HEADER = 'paidonce_replay_origin'
+
+/**
+ * @param letterId the dead letter that is replayed
+ * @param origin where the record was met first, as `topic/lane/offset`: kept when a replay of a replay is sent
+ */
+export const replayHeaders = ({ id, count }: Replay, letterId: number, origin: string): Record<string, string> => ({
+  [REPLAY_HEADER]: String(id),
+  [REPLAY_COUNT_HEADER]: String(count),
+  paidonce_replay_of: String(letterId),
+  [REPLAY_ORIGIN_HEADER]: origin,
+})
+
+/** @returns undefined: the record is no replay. Only the holders of our producers' credentials can write these. */
+export function replayOf(headers: Readonly<Record<string, Buffer>>): Replay | undefined {
+  const id = wholeNumber(headers[REPLAY_HEADER])
+  return id === undefined ? undefined : { id, count: wholeNumber(headers[REPLAY_COUNT_HEADER]) ?? 1 }
+}
+
+function wholeNumber(bytes: Buffer | undefined): number | undefined {
+  const text = bytes?.toString('latin1')
+  return text !== undefined && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined
+}
+
 // Version 00 has exactly these fields; a later version may append more (W3C Trace Context, 3.2.3 and 4.3).
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const NO_TRACE = '0'.repeat(32)

@@ -26,4 +26,6 @@ export interface Delivery {
   readonly providerRef: string | null
   readonly outcome: DeliveryOutcome
   readonly receivedAtMs: number
+  /** The replay that brought it, which learns from here what became of it. */
+  readonly replayId: number | null
 }

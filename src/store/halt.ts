@@ -24,7 +24,7 @@ export const REMEDIES: Record<HaltReason, string> = {
   offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${NO_REBUILD}`,
   applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}`,
   log_trimmed: `retention removed records that were never applied: bring them back or reconcile the orders by hand and set applied_offset, ${RESUME}`,
-  flood: `more than 20 dead letters in the last 1,000 records: look at them (table dead_letters), mend what sends or decodes them, ${RESUME}`,
+  flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}; then: paidonce dlq replay`,
   unexpected_error: `an error that is no record's fault and does not pass by itself: read the detail and the log, mend it, ${RESUME}`,
 }
 

@@ -1,6 +1,6 @@
 import type { Transaction } from '../runtime/postgres.ts'
 import { createBinder } from './binder.ts'
-import type { DeadLetter } from './dead-letter.ts'
+import { REPLAYS_MAX, type DeadLetter } from './dead-letter.ts'
 import { int, rowsOf } from './statement.ts'
 import type { Guard } from './write-batch.ts'
 
@@ -33,8 +33,11 @@ with l as materialized (
     and brake_version = ${$.int8(({ guard }) => guard.brakeVersion)} and halted_reason is null
   for no key update
 ), kept as (
-  insert into dead_letters (topic, lane, kafka_offset, key, value, headers, reason, detail, record_time)
-  select ${topic}, ${lane}, d.kafka_offset, d.key, d.value, d.headers::jsonb, d.reason, d.detail, d.record_time
+  insert into dead_letters (topic, lane, kafka_offset, key, value, headers, reason, detail, record_time, merchant,
+    out_trade_no, provider, message_type, replay_id, replay_count, status)
+  select ${topic}, ${lane}, d.kafka_offset, d.key, d.value, d.headers::jsonb, d.reason, d.detail, d.record_time, d.merchant,
+    d.out_trade_no, d.provider, d.message_type, d.replay_id, d.replay_count,
+    case when d.replay_count >= ${REPLAYS_MAX} then 'quarantined' else 'open' end
   from l, ${$.rows(
     'd',
     ({ letters }) => letters,
@@ -46,9 +49,15 @@ with l as materialized (
       is.text('reason', ({ reason }) => reason),
       is.text('detail', explained),
       is.timestamp('record_time', ({ recordTimeMs }) => recordTimeMs),
+      is.text('merchant', ({ about }) => about?.merchant ?? null),
+      is.text('out_trade_no', ({ about }) => about?.outTradeNo ?? null),
+      is.text('provider', ({ about }) => about?.provider ?? null),
+      is.text('message_type', ({ about }) => about?.messageType ?? null),
+      is.int8('replay_id', ({ replay }) => replay?.id ?? null),
+      is.int4('replay_count', ({ replay }) => replay?.count ?? 0),
     ],
   )}
-  on conflict (topic, lane, kafka_offset) do nothing
+  on conflict do nothing -- by its place, or by the replay that brought it twice
   returning kafka_offset
 )
 select array_to_string(l.dead_letter_offsets, ','), (select string_agg(kafka_offset::text, ',') from kept) from l`,

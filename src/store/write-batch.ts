@@ -195,8 +195,10 @@ const ORDERS = `
   where o.id = u.id returning 1`
 
 const DELIVERIES = `
-  insert into deliveries (lane, kafka_offset, day, order_id, provider, source, event_type, provider_ref, outcome, received_at)
-  select ${lane}, d.kafka_offset, d.day, d.order_id, d.provider, d.source, d.event_type, d.provider_ref, d.outcome, d.received_at
+  insert into deliveries (lane, kafka_offset, day, order_id, provider, source, event_type, provider_ref, outcome, received_at,
+    replay_id)
+  select ${lane}, d.kafka_offset, d.day, d.order_id, d.provider, d.source, d.event_type, d.provider_ref, d.outcome, d.received_at,
+    d.replay_id
   from l, ${$.rows(
     'd',
     ({ writes }) => writes.deliveries,
@@ -210,6 +212,7 @@ const DELIVERIES = `
       is.text('provider_ref', (d) => d.providerRef),
       is.label('delivery_outcome', 'outcome', (d) => d.outcome),
       is.timestamp('received_at', (d) => d.receivedAtMs),
+      is.int8('replay_id', (d) => d.replayId),
     ],
   )}
   where d.kafka_offset >= l.previous_offset`

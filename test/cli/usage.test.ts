@@ -9,7 +9,7 @@ const CLOSED = 'postgres://u:secretword@127.0.0.1:1/x'
 test('help names every noun and the exit codes', async () => {
   const { code, stdout, stderr } = await paidonce(['--help'])
   expect([code, stderr]).toEqual([0, ''])
-  for (const noun of ['callback', 'config', 'lane', 'migrate', 'order', 'query', 'schemas', 'token', 'topics'])
+  for (const noun of ['callback', 'config', 'dlq', 'lane', 'migrate', 'order', 'query', 'schemas', 'token', 'topics'])
     expect(stdout).toContain(`\n  ${noun}`)
   expect(stdout).toContain('Exit codes: 0 ok, 1 findings, 2 usage, 3 could not decide.')
 })
@@ -32,6 +32,9 @@ test.each([
   [['query', 'list', '--limit', '0'], 'It must be an integer from 1 to 10000.'],
   [['lane', 'resume', 'x', '--reason', 'r'], 'It must be an integer from 0 to 32767.'],
   [['lane', 'resume', '1'], "required option '--reason <text>' not specified"],
+  [['dlq', 'list', '--reason', 'bad'], 'Allowed choices are undecodable'],
+  [['dlq', 'list', '--since', 'noon'], 'with its offset or Z'],
+  [['dlq', 'discard', '0', '--note', 'n'], 'It must be an integer from 1'],
   [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor.'],
   [['callback', 'verify', 'x.http', '--at', 'noon'], 'with its offset or Z'],
   [['migrate', '--force'], "unknown option '--force'"],

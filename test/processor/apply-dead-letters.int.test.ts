@@ -114,10 +114,12 @@ test('a flood ends with the letter that makes it one', () => {
   const at = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({
       ...{ offset: from + i, reason: 'undecodable' as const, detail: '', key: null, value: null },
-      ...{ headers: {}, recordTimeMs: 0 },
+      ...{ headers: {}, recordTimeMs: 0, about: undefined, replay: undefined },
     }))
   expect(findFlood([], at(0, 20))).toBeUndefined()
   expect(findFlood([], at(0, 30))).toBe(21)
   expect(findFlood([1, 2, 3], at(983, 18))).toBe(1_001)
   expect(findFlood([1, 2, 3], at(984, 18))).toBeUndefined()
+  const again = at(0, 30).map((letter) => ({ ...letter, replay: { id: letter.offset + 1, count: 1 } }))
+  expect(findFlood([], again)).toBeUndefined()
 })

@@ -4,9 +4,10 @@
  */
 
 export interface OutgoingMessage {
-  readonly key: string | null
+  /** Bytes where they are another's, and perhaps no text. */
+  readonly key: string | Buffer | null
   readonly value: Buffer
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | Buffer>>
 }
 
 /** One topic-partition's messages, in order. */
