@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { isBusy } from '../runtime/postgres-fault.ts'
 import { splitMessages } from '../runtime/kafka/split-messages.ts'
 import type { OutgoingMessage, PlainProducer } from '../runtime/kafka/port.ts'
 import { replayHeaders, REPLAY_ORIGIN_HEADER } from '../schemas/headers.ts'
@@ -30,6 +31,7 @@ const CHUNK = 50
 const SEND_MS_MAX = 20_000
 /** Any number will do, as long as nothing else takes it for its locks. */
 const LOCK = 72_057_114
+const LOCK_MS_MAX = 2_000
 
 /**
  * Sends what a run has not sent yet, to the lane of each key, in the order of the dead letters. Whoever dies here leaves
@@ -43,8 +45,7 @@ export async function sendReplays(pool: pg.Pool, producer: PlainProducer, option
   const client = await pool.connect()
   let failure: Error | undefined
   try {
-    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1, $2) as mine', [LOCK, runId])
-    if (rows[0]?.mine !== true) return { kind: 'busy' }
+    if (!(await lock(client, runId))) return { kind: 'busy' }
     await reach('replay_requested')
     let count = 0
     for (;;) {
@@ -60,6 +61,18 @@ export async function sendReplays(pool: pg.Pool, producer: PlainProducer, option
   } finally {
     // Closed rather than given back: the lock ends with it.
     client.release(failure ?? true)
+  }
+}
+
+/** Waits a moment: the server may not have noticed yet that whoever sent before is dead. */
+async function lock(client: pg.ClientBase, runId: number): Promise<boolean> {
+  await client.query(`set lock_timeout = ${LOCK_MS_MAX}`)
+  try {
+    await client.query('select pg_advisory_lock($1, $2)', [LOCK, runId])
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
   }
 }
 
