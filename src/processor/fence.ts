@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
 import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
-import { haltLane, type LaneRow } from '../store/lane-row.ts'
+import { haltLane, type LaneRow, type Survived } from '../store/lane-row.ts'
+import { OWNER_DEATHS_SUSPECT } from '../store/suspect.ts'
 import { brakesOf } from './brakes-of.ts'
 import type { Reach } from './crash-points.ts'
 import { offsetsOf } from './emit.ts'
@@ -47,6 +48,7 @@ export async function fence(
   joins: number,
   options: FenceOptions,
   onLost: (error: Error) => void,
+  before?: Survived,
 ): Promise<Fenced> {
   const { appId, topic, databaseUrl, offsets, log, reach } = options
   await reach('fence_before_init')
@@ -61,7 +63,7 @@ export async function fence(
     ])
     await reach('fence_after_offsets')
     const opened = await openLaneSession(
-      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log },
+      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log, before },
       reach,
     )
     session = opened.session
@@ -117,7 +119,7 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   }
   return {
     kind: 'running',
-    incarnation: { joins, producer, session, position },
+    incarnation: { joins, producer, session, position, suspectUntil: suspectUntil(row, next, reading.log.end) },
     nextSeq: row.nextSeq,
     groupOffset: reading.groupOffset,
   }
@@ -138,4 +140,17 @@ async function keepOffsets(
       : [{ group: ledgerGroup(appId), topic, partition: lane, offset: ledger.offset, metadata: ledger.metadata }]),
   ]
   if (kept.length > 0) await producer.commit([], kept)
+}
+
+/** A batch holds no more. */
+const SUSPECTS_MAX = 1_000
+
+/**
+ * What may have killed earlier owners: what they can have had in flight, and what was alone there.
+ * @returns the offset after it; undefined: nothing is suspect
+ */
+function suspectUntil({ ownerDeaths, suspect }: LaneRow, next: number, logEnd: number): number | undefined {
+  if (ownerDeaths < OWNER_DEATHS_SUSPECT && suspect === undefined) return undefined
+  const until = Math.max(Math.min(logEnd, next + SUSPECTS_MAX), (suspect?.offset ?? -1) + 1)
+  return until > next ? until : undefined
 }

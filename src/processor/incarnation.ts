@@ -13,6 +13,10 @@ export interface Incarnation {
   readonly session: LaneSession
   /** Only the lane writes it, under its mutex. */
   position: Position
+  /** Below this offset records are taken one at a time, as earlier owners died here; undefined: no suspicion. */
+  readonly suspectUntil?: number | undefined
+  /** A record is alone in flight, and marked. */
+  isAlone?: boolean
 }
 
 export const isAlive = ({ producer, session }: Incarnation) => !producer.isDead() && session.lost() === undefined

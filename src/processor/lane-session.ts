@@ -1,7 +1,9 @@
 import pg from 'pg'
 import { describeError, type Log } from '../runtime/log.ts'
 import { RolledBack, type Queryable, type Transaction } from '../runtime/postgres.ts'
-import { countFence, type LaneRow } from '../store/lane-row.ts'
+import { withDeadline } from '../runtime/kafka/deadline.ts'
+import { countFence, type LaneRow, type Survived } from '../store/lane-row.ts'
+import { letGo } from '../store/suspect.ts'
 import type { Reach } from './crash-points.ts'
 import { endOlderBackends } from '../store/end-older-backends.ts'
 
@@ -31,6 +33,7 @@ const SETTINGS = {
 const LOCK_TIMEOUT = '500ms'
 /** Longer than any statement may take there: no answer by then means no connection. */
 const ANSWER_MS_MAX = 40_000
+const LET_GO_MS_MAX = 500
 /**
  * The join order is not pinned, and tables grow from nothing: plans are made anew, between batches, first soon and then
  * every 10 s. (2 ms each time; a plan made with an empty table can cost that in every batch.)
@@ -65,6 +68,8 @@ export interface SessionOptions {
   readonly lane: number
   /** The log's first offset, for a lane that has no row yet. */
   readonly startOffset: number
+  /** This process's incarnation before, if it had one. */
+  readonly before?: Survived | undefined
   readonly onLost: (error: Error) => void
   readonly log: Log
   /** How long a statement's answer may take before the connection counts as lost. */
@@ -79,7 +84,7 @@ export async function openLaneSession(
   options: SessionOptions,
   reach: Reach,
 ): Promise<{ session: LaneSession; row: LaneRow }> {
-  const { appId, topic, lane, startOffset } = options
+  const { appId, topic, lane, startOffset, before } = options
   const connection = await connect(options)
   const { client, lose } = connection
   try {
@@ -91,13 +96,13 @@ export async function openLaneSession(
     // Before the counter is raised, as an older one may hold the row's lock; and after, for those that came between.
     await endOlderBackends(client, name, topic, lane)
     await reach('fence_after_backends')
-    const row = await countFence(client, topic, lane, startOffset)
+    const row = await countFence(client, topic, lane, startOffset, before)
     await client.query(`select set_config('application_name', $1, false), set_config('lock_timeout', $2, false)`, [
       `${name}${row.fences}`,
       LOCK_TIMEOUT,
     ])
     await endOlderBackends(client, name, topic, lane, row.fences)
-    return { session: sessionOf(connection, appId, row.fences), row }
+    return { session: sessionOf(connection, appId, { topic, lane, incarnation: row.fences }), row }
   } catch (error) {
     lose(error)
     throw error
@@ -142,7 +147,12 @@ async function connect({ databaseUrl, appId, lane, onLost, log, answerMsMax }: S
   }
 }
 
-function sessionOf({ client, lose, lost, close }: Connection, appId: string, incarnation: number): LaneSession {
+function sessionOf(
+  { client, lose, lost, close }: Connection,
+  appId: string,
+  owned: Parameters<typeof letGo>[1],
+): LaneSession {
+  const { incarnation } = owned
   let plannedAtMs: number | undefined
   let plansMs = PLANS_MS_MIN
   // What fails without a word from the server (no answer in time, a broken socket) leaves the connection unusable.
@@ -195,7 +205,12 @@ function sessionOf({ client, lose, lost, close }: Connection, appId: string, inc
     query,
     lost,
     transaction,
-    close,
+    close: async () => {
+      // Best effort, and not for long: without it the next owner counts a death.
+      if (lost() === undefined)
+        await withDeadline(letGo(client, owned), LET_GO_MS_MAX, 'Letting go of the lane').catch(() => undefined)
+      await close()
+    },
     freshenPlans: async (elapsedMs) => {
       plannedAtMs ??= elapsedMs
       if (elapsedMs - plannedAtMs < plansMs) return

@@ -25,6 +25,7 @@ export interface LaneView {
 }
 
 const SCHEMA_PAUSE_MS = 1_000
+const SUSPECT_PAUSE_MS = 50
 /**
  * How long a batch waits for its turn and for a fence. kafkajs fetches for no lane while one waits inside its call: the
  * lane is paused instead, and its records come again. A fence that nothing holds up takes about 50 ms.
@@ -110,6 +111,7 @@ export function createLane(options: LaneOptions) {
     lag = Math.max(0, batch.highWatermark - now.position.next)
     if (outcome.kind === 'halt') await own.haltAt(now, outcome.reason, outcome.detail)
     if (outcome.kind === 'waiting_for_schema') control.pause(SCHEMA_PAUSE_MS)
+    if (outcome.kind === 'waiting_for_turn') control.pause(SUSPECT_PAUSE_MS)
     if (outcome.kind !== 'done') return 0
     own.recovered()
     return outcome.records

@@ -6,6 +6,7 @@ import { createConsumerPlace } from './consumer-place.ts'
 import { EmissionFailed } from './emit.ts'
 import { backoffMs, fateOf } from './fate.ts'
 import type { Fenced } from './fence.ts'
+import type { Survived } from '../store/lane-row.ts'
 import { endIncarnation, isAlive, type Incarnation } from './incarnation.ts'
 import type { BatchOptions } from './run-batch.ts'
 import { GuardRefused } from './steps.ts'
@@ -22,7 +23,8 @@ export interface OwnershipOptions extends BatchOptions {
   readonly lane: number
   /** Group joins so far; an incarnation ends with the next one. */
   readonly joins: () => number
-  readonly fence: (joins: number, onLost: () => void) => Promise<Fenced>
+  /** @param before this process's last incarnation of the lane, which died without the process */
+  readonly fence: (joins: number, onLost: () => void, before: Survived | undefined) => Promise<Fenced>
   readonly consumer: Pick<InputConsumer, 'pause' | 'resume' | 'seek'>
   readonly log: Log
   /** Calls `current` when nobody waits for it: under the lane's mutex, if the lane is still owned. */
@@ -111,9 +113,11 @@ export function createOwnership(options: OwnershipOptions) {
       if (incarnation?.joins === joins)
         throw new IncarnationLost(incarnation.session.lost()?.message ?? 'its producer is dead')
       void drop()
-      const fenced = await options.fence(joins, () => {
+      const onEnd = () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
-      })
+      }
+      const before = latest && { incarnation: latest.session.incarnation, wasAlone: latest.isAlone === true }
+      const fenced = await options.fence(joins, onEnd, before)
       metrics.fences.inc({ outcome: fenced.kind })
       if (retired() && fenced.kind === 'running') {
         void endIncarnation(fenced.incarnation)
@@ -129,6 +133,9 @@ export function createOwnership(options: OwnershipOptions) {
       const { next, ledger } = incarnation.position
       const { nextSeq, groupOffset } = fenced
       log.info({ lane, next, ledger, nextSeq, incarnation: incarnation.session.incarnation }, 'the lane is fenced')
+      const { suspectUntil } = incarnation
+      if (suspectUntil !== undefined)
+        log.warn({ lane, next, suspectUntil }, 'owners died here: records are taken one at a time')
       if (nextSeq > ledger) {
         metrics.takeovers.inc()
         log.info({ lane, ledger, nextSeq }, 'an earlier owner left events unemitted')

@@ -1,17 +1,20 @@
-import type { BatchControl, InputBatch } from '../runtime/kafka/port.ts'
+import type { BatchControl, InputBatch, InputRecord } from '../runtime/kafka/port.ts'
 import { runInParts, type Part, type PartOutcome } from './bisect.ts'
 import { conclude, type ConcludeOptions } from './conclude.ts'
 import type { Reach } from './crash-points.ts'
-import { deadLetter, type DecodeRecords, type LaneIdentity } from './decode-records.ts'
+import { ALONE_DEATHS_MAX } from '../store/suspect.ts'
+import { deadLetter, type DecodedRecords, type DecodeRecords, type LaneIdentity } from './decode-records.ts'
 import { fateOf } from './fate.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { LaneRecord } from './lane-types.ts'
+import { runAlone, type SuspectTurn } from './run-alone.ts'
 import { GuardRefused } from './steps.ts'
 
 export interface BatchOptions extends ConcludeOptions {
   readonly identity: LaneIdentity
   readonly decode: DecodeRecords
   readonly reach: Reach
+  readonly suspects: SuspectTurn
 }
 
 export type BatchOutcome =
@@ -20,6 +23,8 @@ export type BatchOutcome =
   | { readonly kind: 'waiting_for_schema'; readonly schemaId: number }
   /** The partition is no longer ours, or the process stops; what is done stays done. */
   | { readonly kind: 'interrupted' }
+  /** The lane is suspect, and so is another one of this process, which is at work. */
+  | { readonly kind: 'waiting_for_turn' }
   | { readonly kind: 'halt'; readonly reason: 'flood' | 'unexpected_error'; readonly detail: string }
 
 /**
@@ -34,8 +39,44 @@ export async function runBatch(
 ): Promise<BatchOutcome> {
   const { next } = incarnation.position
   const ahead = batch.records.filter(({ offset }) => offset >= next)
+  const [first] = ahead
+  if (first !== undefined && first.offset < (incarnation.suspectUntil ?? 0))
+    return runAlone(incarnation, ahead, batch.endOffset, {
+      turn: options.suspects,
+      control,
+      elapsedMs: options.clock.elapsedMs,
+      runOne: (record, end, isKiller) => {
+        if (!isKiller) return runRecords(incarnation, [record], end, control, options)
+        const letter = deadLetter(
+          record,
+          'killed_owner',
+          `owners died ${ALONE_DEATHS_MAX} times while it was alone in flight`,
+        )
+        return runDecoded(incarnation, { records: [letter], end }, undefined, control, options)
+      },
+    })
+  return runRecords(incarnation, ahead, batch.endOffset, control, options)
+}
+
+async function runRecords(
+  incarnation: Incarnation,
+  ahead: readonly InputRecord[],
+  batchEnd: number,
+  control: Pick<BatchControl, 'resolve' | 'isCurrent'>,
+  options: BatchOptions,
+): Promise<BatchOutcome> {
   const { records, waitingFor } = await options.decode(ahead, options.identity)
-  const end = waitingFor?.offset ?? batch.endOffset
+  return runDecoded(incarnation, { records, end: waitingFor?.offset ?? batchEnd }, waitingFor, control, options)
+}
+
+async function runDecoded(
+  incarnation: Incarnation,
+  { records, end }: Part<LaneRecord>,
+  waitingFor: DecodedRecords['waitingFor'],
+  control: Pick<BatchControl, 'resolve' | 'isCurrent'>,
+  options: BatchOptions,
+): Promise<BatchOutcome> {
+  const { next } = incarnation.position
   if (end > next) {
     const run = (part: Part<LaneRecord>) => runPart(incarnation, part, control, options)
     const outcome = await runInParts({ records, end }, run, bury)

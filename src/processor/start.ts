@@ -29,6 +29,7 @@ import { createLanes, type Lanes } from './lanes.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createMetrics } from './metrics.ts'
 import { repeat } from './repeat.ts'
+import { createSuspectTurn } from './run-alone.ts'
 import { sampleBacklog, sampleLanes } from './sample.ts'
 import type { Steps } from './steps.ts'
 
@@ -185,6 +186,7 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
   const fenceOptions = { appId, topic, databaseUrl, fenceProducer, offsets, log, reach }
   const steps = (deps.changeSteps ?? ((plain) => plain))(createSteps(config, { clock, offsets, log, reach }))
   const decode = createRecordDecoder(codec, clock)
+  const suspects = createSuspectTurn()
   const consumer = createInputConsumer(
     settings,
     {
@@ -200,11 +202,11 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
   const lanes = createLanes(
     (lane, joins) =>
       createLane({
-        ...{ lane, joins, steps, decode, consumer, clock, metrics, log, reach },
+        ...{ lane, joins, steps, decode, suspects, consumer, clock, metrics, log, reach },
         lingerMs: config.LINGER_MS,
         identity: { lane, laneOf: (key) => partitionFor(key, partitions) },
         emit: { appId, topicPrefix, source: `/paidonce/${appId}`, encode: codec.encode, reach },
-        fence: (joinsNow, onLost) => fence(lane, joinsNow, fenceOptions, onLost),
+        fence: (joinsNow, onLost, before) => fence(lane, joinsNow, fenceOptions, onLost, before),
         isHalted: async () => (await readLane(pool, topic, lane))?.halted !== undefined,
       }),
     joined,

@@ -14,6 +14,10 @@ export interface LaneRow {
   readonly fences: number
   readonly halted: { readonly reason: string; readonly detail: string; readonly atMs: number } | undefined
   readonly deadLetterOffsets: readonly number[]
+  /** Owners that went without a word since records were last applied. */
+  readonly ownerDeaths: number
+  /** The record that was alone in flight when its owner went, and how often. */
+  readonly suspect: { readonly offset: number; readonly deaths: number } | undefined
   readonly updatedAtMs: number
 }
 
@@ -30,11 +34,14 @@ interface Row {
   halted_detail: string | null
   halted_at_ms: string | null
   dead_letter_offsets: string[]
+  owner_deaths: number
+  suspect_offset: string | null
+  suspect_deaths: number
   updated_at_ms: string
 }
 
 const COLUMNS = `topic, lane, start_offset, next_seq, applied_offset, settled_seq, brake_version, fences, halted_reason,
-  halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, ${ms('updated_at')} as updated_at_ms`
+  halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, owner_deaths, suspect_offset, suspect_deaths, ${ms('updated_at')} as updated_at_ms`
 
 const laneRowOf = (row: Row): LaneRow => ({
   topic: row.topic,
@@ -50,6 +57,11 @@ const laneRowOf = (row: Row): LaneRow => ({
       ? undefined
       : { reason: row.halted_reason, detail: row.halted_detail ?? '', atMs: int(row.halted_at_ms ?? 0) },
   deadLetterOffsets: row.dead_letter_offsets.map(int),
+  ownerDeaths: row.owner_deaths,
+  suspect:
+    row.suspect_offset === null || row.suspect_deaths === 0
+      ? undefined
+      : { offset: int(row.suspect_offset), deaths: row.suspect_deaths },
   updatedAtMs: int(row.updated_at_ms),
 })
 
@@ -67,15 +79,32 @@ export async function listLanes(db: Queryable, topic?: string): Promise<LaneRow[
   return rows.map(laneRowOf)
 }
 
+/** The fencing process's own last incarnation of the lane: it ended, and the process has not. */
+export interface Survived {
+  readonly incarnation: number
+  /** A record was alone in flight, and is not to blame. */
+  readonly wasAlone: boolean
+}
+
 /**
- * Counts a fence and reads the row; the first fence of a lane creates it.
+ * Counts a fence and reads the row; the first fence of a lane creates it. An owner before that never let go, and is not
+ * the one that fences now, has died.
  * @param startOffset the log's first offset
  */
-export async function countFence(db: Queryable, topic: string, lane: number, startOffset: number): Promise<LaneRow> {
+export async function countFence(
+  db: Queryable,
+  topic: string,
+  lane: number,
+  startOffset: number,
+  before?: Survived,
+): Promise<LaneRow> {
   const { rows } = await db.query<Row>(
-    `insert into lanes (topic, lane, start_offset, applied_offset, fences) values ($1, $2, $3, $3, 1)
-     on conflict (topic, lane) do update set fences = lanes.fences + 1, updated_at = now() returning ${COLUMNS}`,
-    [topic, lane, startOffset],
+    `insert into lanes (topic, lane, start_offset, applied_offset, fences, is_owned) values ($1, $2, $3, $3, 1, true)
+     on conflict (topic, lane) do update set fences = lanes.fences + 1, updated_at = now(), is_owned = true,
+       owner_deaths = lanes.owner_deaths + (lanes.is_owned and lanes.fences <> $4)::int,
+       suspect_deaths = lanes.suspect_deaths - (lanes.fences = $4 and $5 and lanes.suspect_deaths > 0)::int
+     returning ${COLUMNS}`,
+    [topic, lane, startOffset, before?.incarnation ?? -1, before?.wasAlone === true],
   )
   if (rows[0] === undefined) throw new Error(`lane ${topic}/${lane}: an upsert returned no row`)
   return laneRowOf(rows[0])

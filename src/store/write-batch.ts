@@ -91,6 +91,10 @@ const $ = createBinder<{ writes: Writes; guard: Guard }>()
 const lane = $.int2(({ guard }) => guard.lane)
 const eventCount = $.int8(({ writes }) => writes.events.length)
 const end = $.int8(({ writes }) => writes.end)
+const next = $.int8(({ guard }) => guard.next)
+/** Records were applied, so none of them kills its owner. A wake's end is its position. */
+const unlessProgress = (column: string, cleared: string) =>
+  `${column} = case when ${end} > ${next} then ${cleared} else ${column} end`
 const floods = $.int8Array(({ writes }) => writes.floodOffsets)
 
 // The lane's row comes first and everything joins it: no row, nothing written. `previous_offset` is set to the value
@@ -101,9 +105,10 @@ const LANE_ROW = `
     dead_letter_offsets = case when ${floods} = '{}' then dead_letter_offsets else array(
       select o from unnest(dead_letter_offsets || ${floods}) o where o >= ${end} - ${FLOOD_WINDOW}
       order by o desc limit ${FLOOD_OFFSETS_MAX}) end,
+    ${unlessProgress('owner_deaths', '0')}, ${unlessProgress('suspect_deaths', '0')}, ${unlessProgress('suspect_offset', 'null')},
     updated_at = now()
   where topic = ${$.text(({ guard }) => guard.topic)} and lane = ${lane}
-    and next_seq >= ${$.int8(({ guard }) => guard.ledger)} and applied_offset >= ${$.int8(({ guard }) => guard.next)}
+    and next_seq >= ${$.int8(({ guard }) => guard.ledger)} and applied_offset >= ${next}
     and brake_version = ${$.int8(({ guard }) => guard.brakeVersion)} and halted_reason is null
   returning next_seq - ${eventCount} as base_seq, previous_offset, cardinality(dead_letter_offsets) as flood`
 

@@ -39,6 +39,18 @@ const mutate = (steps: Steps): Steps => {
         return Object.assign(rows, { [Symbol.iterator]: () => own.values() })
       },
     }
+  if (MUTANT === 'dies_of_killer')
+    return {
+      ...steps,
+      // As a decoder's or a driver's bug would, at the sight of one record: no error, no last word.
+      applyBatch: (session, position, records, end) => {
+        const isSeen = records.some(
+          ({ key, content }) => key?.toString().startsWith('killer') === true && content.kind === 'callback',
+        )
+        if (isSeen) process.kill(process.pid, 'SIGKILL')
+        return isSeen ? new Promise(() => undefined) : steps.applyBatch(session, position, records, end)
+      },
+    }
   if (MUTANT === 'frozen_in_answer')
     return {
       ...steps,

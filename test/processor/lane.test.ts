@@ -3,6 +3,7 @@ import type { Fenced } from '../../src/processor/fence.ts'
 import { createLane, type Lane } from '../../src/processor/lane.ts'
 import type { LaneSession } from '../../src/processor/lane-session.ts'
 import type { Applied, LaneRecord, MustFence } from '../../src/processor/lane-types.ts'
+import { createSuspectTurn } from '../../src/processor/run-alone.ts'
 import { createMetrics } from '../../src/processor/metrics.ts'
 import type { BatchControl, CommittedOffset, InputBatch, InputRecord } from '../../src/runtime/kafka/port.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -108,6 +109,7 @@ function laneIn(world: World): Lane {
   return createLane({
     lane: 3,
     lingerMs: 0,
+    suspects: createSuspectTurn(),
     joins: () => world.joins,
     fence,
     isHalted: () => Promise.resolve(world.halt !== undefined),

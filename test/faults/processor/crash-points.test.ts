@@ -38,6 +38,8 @@ const isHeld = async (order: string) => {
 }
 
 test.each(POINTS)('kill -9 at %s', async (point) => {
+  // All die at the same record, and it is not to blame: else it would become a dead letter.
+  await installation.database.pool.query('update lanes set owner_deaths = 0, suspect_deaths = 0, suspect_offset = null')
   const orders = Array.from({ length: 6 }, (_, index) => `${point}-${index}`)
   const late = `${point}-late`
   await installation.createOrders(orders, '{"sku":"A-1"}')
