@@ -14,6 +14,7 @@ import { addDlqInspect } from './dlq-inspect.ts'
 import { addDlqList } from './dlq-list.ts'
 import { addDlqReplay } from './dlq-replay.ts'
 import { addLaneResume } from './lane-resume.ts'
+import { addLaneSkip } from './lane-skip.ts'
 import { addLaneStatus } from './lane-status.ts'
 import { addMaintenanceRun } from './maintenance-run.ts'
 import { addMigrate } from './migrate.ts'
@@ -44,7 +45,10 @@ export const VERBS: Readonly<
     about: 'dead letters: records that could not be processed',
     verbs: [addDlqDiscard, addDlqInspect, addDlqList, addDlqReplay],
   },
-  lane: { about: 'the partitions of the input topic, each with one owner', verbs: [addLaneResume, addLaneStatus] },
+  lane: {
+    about: 'the partitions of the input topic, each with one owner',
+    verbs: [addLaneResume, addLaneSkip, addLaneStatus],
+  },
   maintenance: { about: 'what keeps the tables from growing without end', verbs: [addMaintenanceRun] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },
   query: { about: 'questions to providers that wait to be asked', verbs: [addQueryList] },

@@ -97,6 +97,9 @@ export const deadLetter = (
   content: { kind: 'dead_letter', reason, detail, ...(callback === undefined ? {} : { callback }) },
 })
 
+/** A record that a person has skipped: nothing of it is looked at. */
+export const skipped = (record: InputRecord): LaneRecord => ({ ...common(record), content: { kind: 'skipped' } })
+
 const common = (record: InputRecord | LaneRecord) => ({
   offset: record.offset,
   // A producer may write any timestamp; ours only chooses a day's partition.

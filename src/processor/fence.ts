@@ -119,7 +119,14 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   }
   return {
     kind: 'running',
-    incarnation: { joins, producer, session, position, suspectUntil: suspectUntil(row, next, reading.log.end) },
+    incarnation: {
+      joins,
+      producer,
+      session,
+      position,
+      suspectUntil: suspectUntil(row, next, reading.log.end),
+      skips: row.skips,
+    },
     nextSeq: row.nextSeq,
     groupOffset: reading.groupOffset,
   }

@@ -1,4 +1,5 @@
 import type { LaneProducer } from '../runtime/kafka/port.ts'
+import type { OffsetRange } from '../store/lane-row.ts'
 import type { LaneSession } from './lane-session.ts'
 import type { Position } from './lane-types.ts'
 
@@ -15,6 +16,8 @@ export interface Incarnation {
   position: Position
   /** Below this offset records are taken one at a time, as earlier owners died here; undefined: no suspicion. */
   readonly suspectUntil?: number | undefined
+  /** What a person has skipped. */
+  readonly skips?: readonly OffsetRange[]
   /** A record is alone in flight, and marked. */
   isAlone?: boolean
 }

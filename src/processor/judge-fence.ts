@@ -1,4 +1,5 @@
 import { ledgerMark } from '../schemas/topics.ts'
+import type { OffsetRange } from '../store/lane-row.ts'
 import type { HaltReason } from '../store/halt.ts'
 
 /** Everything that decides where a lane goes on, read after its fence. */
@@ -13,6 +14,7 @@ export interface FenceReading {
     readonly appliedOffset: number
     readonly settledSeq: number
     readonly halted: { readonly reason: string; readonly detail: string } | undefined
+    readonly skips?: readonly OffsetRange[]
   }
   /** First offset of the log and its high watermark. */
   readonly log: { readonly start: number; readonly end: number }
@@ -37,7 +39,10 @@ export function judgeFence({ groupOffset, ledger, row, log }: FenceReading): Jud
   if (row.appliedOffset > log.end) return halt('applied_above_log', at)
 
   const isFresh = row.nextSeq === 0 && row.appliedOffset === row.startOffset
-  const next = Math.min(Math.max(groupOffset ?? 0, log.start), row.appliedOffset)
+  const asked = Math.min(Math.max(groupOffset ?? 0, log.start), row.appliedOffset)
+  // Never above applied_offset: the fence has moved that behind the range in which it stood.
+  const within = row.skips?.find(({ from, to }) => from <= asked && asked < to)
+  const next = Math.min(within?.to ?? asked, row.appliedOffset)
   if (ledger === undefined) {
     if (isFresh) return { kind: 'fresh', next, ledger: 0 }
     const numbers = `next_seq is ${row.nextSeq}, settled_seq ${row.settledSeq}`

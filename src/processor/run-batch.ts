@@ -3,7 +3,7 @@ import { runInParts, type Part, type PartOutcome } from './bisect.ts'
 import { conclude, type ConcludeOptions } from './conclude.ts'
 import type { Reach } from './crash-points.ts'
 import { ALONE_DEATHS_MAX } from '../store/suspect.ts'
-import { deadLetter, type DecodedRecords, type DecodeRecords, type LaneIdentity } from './decode-records.ts'
+import { deadLetter, skipped, type DecodedRecords, type DecodeRecords, type LaneIdentity } from './decode-records.ts'
 import { fateOf } from './fate.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { LaneRecord } from './lane-types.ts'
@@ -65,8 +65,16 @@ async function runRecords(
   control: Pick<BatchControl, 'resolve' | 'isCurrent'>,
   options: BatchOptions,
 ): Promise<BatchOutcome> {
-  const { records, waitingFor } = await options.decode(ahead, options.identity)
-  return runDecoded(incarnation, { records, end: waitingFor?.offset ?? batchEnd }, waitingFor, control, options)
+  const { skips = [] } = incarnation
+  const isSkipped = ({ offset }: InputRecord) => skips.some(({ from, to }) => from <= offset && offset < to)
+  const left = skips.length === 0 ? [] : ahead.filter(isSkipped)
+  const taken = left.length === 0 ? ahead : ahead.filter((record) => !isSkipped(record))
+  const { records, waitingFor } = await options.decode(taken, options.identity)
+  const end = waitingFor?.offset ?? batchEnd
+  // Not even decoded; noted, so that a person sees what was left out.
+  const noted = left.filter(({ offset }) => offset < end).map(skipped)
+  const all = noted.length === 0 ? records : [...records, ...noted].sort((a, b) => a.offset - b.offset)
+  return runDecoded(incarnation, { records: all, end }, waitingFor, control, options)
 }
 
 async function runDecoded(

@@ -1,4 +1,4 @@
-/** Why a lane may stop; `flood` and `unexpected_error` arise at work, the others at a fence. */
+/** Why a lane may stop; `flood` and `unexpected_error` arise at work, `skip` by an operator, the others at a fence. */
 export const HALT_REASONS = [
   'ledger_above_counter',
   'ledger_below_settled',
@@ -9,6 +9,7 @@ export const HALT_REASONS = [
   'log_trimmed',
   'flood',
   'unexpected_error',
+  'skip',
 ] as const
 export type HaltReason = (typeof HALT_REASONS)[number]
 
@@ -23,8 +24,9 @@ export const REMEDIES: Record<HaltReason, string> = {
   ledger_without_mark: `the ledger group was set by a tool, not by a lane: restore it, ${RESUME}; ${NO_REBUILD}`,
   offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${NO_REBUILD}`,
   applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}`,
-  log_trimmed: `retention removed records that were never applied: bring them back or reconcile the orders by hand and set applied_offset, ${RESUME}`,
+  log_trimmed: `retention removed records that were never applied: bring them back, or reconcile their orders by hand and run paidonce lane skip from applied_offset to the log's start, ${RESUME}`,
   flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}; then: paidonce dlq replay`,
+  skip: `a person has named records that the lane must not process, and it has to start anew to leave them out: run: paidonce lane resume`,
   unexpected_error: `an error that is no record's fault and does not pass by itself: read the detail and the log, mend it, ${RESUME}`,
 }
 

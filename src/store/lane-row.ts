@@ -1,6 +1,12 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int, ms } from './statement.ts'
 
+/** Offsets from, inclusive, to, exclusive. */
+export interface OffsetRange {
+  readonly from: number
+  readonly to: number
+}
+
 /** One lane as Postgres has it. */
 export interface LaneRow {
   readonly topic: string
@@ -14,6 +20,8 @@ export interface LaneRow {
   readonly fences: number
   readonly halted: { readonly reason: string; readonly detail: string; readonly atMs: number } | undefined
   readonly deadLetterOffsets: readonly number[]
+  /** What a person has skipped, in order. */
+  readonly skips: readonly OffsetRange[]
   /** Owners that went without a word since records were last applied. */
   readonly ownerDeaths: number
   /** The record that was alone in flight when its owner went, and how often. */
@@ -34,6 +42,7 @@ interface Row {
   halted_detail: string | null
   halted_at_ms: string | null
   dead_letter_offsets: string[]
+  skips: [number, number][]
   owner_deaths: number
   suspect_offset: string | null
   suspect_deaths: number
@@ -41,7 +50,9 @@ interface Row {
 }
 
 const COLUMNS = `topic, lane, start_offset, next_seq, applied_offset, settled_seq, brake_version, fences, halted_reason,
-  halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, owner_deaths, suspect_offset, suspect_deaths, ${ms('updated_at')} as updated_at_ms`
+  halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, owner_deaths,
+  coalesce((select jsonb_agg(jsonb_build_array(lower(r), upper(r)) order by r) from unnest(skips) r), '[]') as skips,
+  suspect_offset, suspect_deaths, ${ms('updated_at')} as updated_at_ms`
 
 const laneRowOf = (row: Row): LaneRow => ({
   topic: row.topic,
@@ -57,6 +68,7 @@ const laneRowOf = (row: Row): LaneRow => ({
       ? undefined
       : { reason: row.halted_reason, detail: row.halted_detail ?? '', atMs: int(row.halted_at_ms ?? 0) },
   deadLetterOffsets: row.dead_letter_offsets.map(int),
+  skips: row.skips.map(([from, to]) => ({ from, to })),
   ownerDeaths: row.owner_deaths,
   suspect:
     row.suspect_offset === null || row.suspect_deaths === 0
@@ -78,6 +90,10 @@ export async function listLanes(db: Queryable, topic?: string): Promise<LaneRow[
   )
   return rows.map(laneRowOf)
 }
+
+/** Where a lane goes on that stands inside a skipped range, once it may: at the range's end. */
+const BEHIND_SKIP = `coalesce(case when lanes.halted_reason is null then
+  (select upper(r) from unnest(lanes.skips) r where r @> lanes.applied_offset) end, lanes.applied_offset)`
 
 /** The fencing process's own last incarnation of the lane: it ended, and the process has not. */
 export interface Survived {
@@ -101,6 +117,8 @@ export async function countFence(
   const { rows } = await db.query<Row>(
     `insert into lanes (topic, lane, start_offset, applied_offset, fences, is_owned) values ($1, $2, $3, $3, 1, true)
      on conflict (topic, lane) do update set fences = lanes.fences + 1, updated_at = now(), is_owned = true,
+       applied_offset = ${BEHIND_SKIP}, start_offset = case when lanes.next_seq = 0 and lanes.applied_offset = lanes.start_offset
+         then ${BEHIND_SKIP} else lanes.start_offset end,
        owner_deaths = lanes.owner_deaths + (lanes.is_owned and lanes.fences <> $4)::int,
        suspect_deaths = lanes.suspect_deaths - (lanes.fences = $4 and $5 and lanes.suspect_deaths > 0)::int
      returning ${COLUMNS}`,

@@ -25,6 +25,13 @@ describe('where a lane goes on', () => {
     ['when retention passed the group offset', reading({ groupOffset: 5, log: { start: 50, end: 120 } }), 50, 30],
     ['at the very edge of the log', reading({ log: { start: 100, end: 100 } }), 100, 30],
     ['with a ledger that equals settled_seq', reading({ ledger: ledger(20) }), 100, 20],
+    [
+      'when it stood in a skipped range, behind which the fence has moved applied_offset',
+      reading({ groupOffset: 92, row: { ...row, skips: [{ from: 90, to: 100 }] } }),
+      ...[100, 30],
+    ],
+    ['before a skipped range', reading({ groupOffset: 89, row: { ...row, skips: [{ from: 90, to: 100 }] } }), 89, 30],
+    ['never above what is applied', reading({ row: { ...row, skips: [{ from: 99, to: 110 }] } }), 100, 30],
     ['fresh, with its ledger written', reading({ row: fresh, groupOffset: 7, ledger: ledger(0) }), 7, 0],
   ])('%s', (_, given, next, at) => expect(judgeFence(given)).toEqual({ kind: 'start', next, ledger: at }))
 
