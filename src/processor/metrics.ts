@@ -81,7 +81,12 @@ export function createMetrics(registry = new Registry()) {
       'How many living orders are old enough for the archive (up to 100,000)?',
     ),
     ordersOldestAge: gauge('orders_oldest_seconds', 'How old is the oldest living order?'),
-    deadLettersOpen: gauge('dead_letters_open', 'How many dead letters wait for a person (whole installation)?'),
+    deadLettersOpen: gauge(
+      'dead_letters_open',
+      'How many dead letters wait for a person, and why (whole installation)?',
+      'reason',
+    ),
+    deadLettersOldestAge: gauge('dead_letters_oldest_seconds', 'How long has the oldest open dead letter waited?'),
   }
 }
 export type Metrics = ReturnType<typeof createMetrics>

@@ -25,7 +25,10 @@ export function sampleBacklog(metrics: Metrics, lanes: readonly LaneView[], back
     metrics.anomaliesClaimed.set({ kind }, claimed)
     metrics.anomaliesOldestAge.set({ kind }, oldestSec)
   }
-  metrics.deadLettersOpen.set(backlog.deadLettersOpen)
+  metrics.deadLettersOpen.reset()
+  for (const [reason, count] of Object.entries(backlog.deadLettersByReason))
+    metrics.deadLettersOpen.set({ reason }, count)
+  metrics.deadLettersOldestAge.set(backlog.deadLettersOldestSec)
   metrics.queriesFiled.set(backlog.queriesFiled)
   metrics.queriesOldestAge.set(backlog.queriesOldestSec)
   metrics.brakes.set({ state: 'set' }, backlog.brakes.set)

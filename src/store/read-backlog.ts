@@ -7,7 +7,8 @@ export interface Backlog {
   readonly heldOldestSec: number
   /** Open ones; kinds with none are absent. */
   readonly anomalies: readonly OpenAnomalies[]
-  readonly deadLettersOpen: number
+  readonly deadLettersByReason: Readonly<Record<string, number>>
+  readonly deadLettersOldestSec: number
   /** What providers are to be asked about; at most 10,000 of a lane are counted. */
   readonly queriesFiled: number
   /** How long ago the first of them was due. */
@@ -32,7 +33,8 @@ interface Row {
   held: string
   held_sec: number
   anomalies: OpenAnomalies[] | null
-  dead_letters: string
+  dead_letters: Record<string, number> | null
+  dead_letters_sec: number
   queries: string
   queries_sec: number
   brakes_set: number
@@ -61,7 +63,9 @@ select
   (select json_agg(k) from (select kind, count(*) as open, count(owner) as claimed,
       ${ageSec('min(opened_at)')} as "oldestSec"
     from anomalies where resolved_at is null group by kind) k) as anomalies,
-  (select count(*) from dead_letters where status = 'open') as dead_letters,
+  (select json_object_agg(reason, n) from
+    (select reason, count(*) as n from dead_letters where status = 'open' group by reason) r) as dead_letters,
+  (select ${ageSec('min(created_at)')} from dead_letters where status = 'open') as dead_letters_sec,
   (select count(*) from brakes where done_at is null and released_at is null)::int as brakes_set,
   (select count(*) from brakes where done_at is null and released_at is not null)::int as brakes_releasing,
   (select count(*) from (select from waiting_events limit ${WAITING_MAX}) w)::int as waiting,
@@ -80,7 +84,8 @@ export async function readBacklog(db: Queryable, ledgers: ReadonlyMap<number, nu
     heldFacts: int(row.held),
     heldOldestSec: row.held_sec,
     anomalies: row.anomalies ?? [],
-    deadLettersOpen: int(row.dead_letters),
+    deadLettersByReason: row.dead_letters ?? {},
+    deadLettersOldestSec: row.dead_letters_sec,
     queriesFiled: int(row.queries),
     queriesOldestSec: row.queries_sec,
     brakes: { set: row.brakes_set, releasing: row.brakes_releasing },
