@@ -20,6 +20,8 @@ export type Action =
   | 'read_brake'
   | 'set_brake'
   | 'release_brake'
+  | 'read_dead_letter'
+  | 'discard_dead_letter'
 
 /** What is not here is refused. An operator closes and looks, but invents no orders. */
 const ALLOWED: Record<Action, readonly Role[]> = {
@@ -33,6 +35,8 @@ const ALLOWED: Record<Action, readonly Role[]> = {
   read_brake: ['merchant', 'viewer', 'operator', 'admin'],
   set_brake: ['operator', 'admin'],
   release_brake: ['operator', 'admin'],
+  read_dead_letter: ['merchant', 'viewer', 'operator', 'admin'],
+  discard_dead_letter: ['operator', 'admin'],
 }
 
 export const mayDo = (principal: Principal, action: Action) => ALLOWED[action].includes(principal.role)
@@ -44,7 +48,7 @@ export const NOT_FOUND: Refusal = { kind: 'not_found', detail: 'There is nothing
 
 export const forbidden = (role: Role, action: Action): Refusal => ({
   kind: 'forbidden',
-  detail: `The role ${role} may not ${action.replace('_', ' ')}.`,
+  detail: `The role ${role} may not ${action.replaceAll('_', ' ')}.`,
   remedy: `Use a token with one of the roles ${ALLOWED[action].join(', ')}.`,
 })
 export const foreignMerchant: Refusal = {

@@ -10,6 +10,7 @@ import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { findApiToken } from '../store/api-tokens.ts'
 import { createOrders } from '../store/create-orders.ts'
 import { claimAnomaly, releaseAnomaly } from '../store/claim-anomaly.ts'
+import { discardDeadLetters } from '../store/discard-dead-letters.ts'
 import { fileCommand, type CommandRequest } from '../store/file-command.ts'
 import { findArchived } from '../store/find-archived.ts'
 import { findOrder } from '../store/find-order.ts'
@@ -18,6 +19,7 @@ import { listBrakes } from '../store/list-brakes.ts'
 import { listen } from '../store/listen.ts'
 import { commandsChannel } from '../store/notify.ts'
 import { readTimeline } from '../store/order-timeline.ts'
+import { readDeadLetter, listDeadLetters } from '../store/read-dead-letters.ts'
 import { readCommands } from '../store/read-commands.ts'
 import { releaseBrake } from '../store/release-brake.ts'
 import { setBrake } from '../store/set-brake.ts'
@@ -28,6 +30,12 @@ import { claimAnomalyRoute, releaseAnomalyRoute, type ClaimDeps } from './claim-
 import { closeOrderRoute } from './close-order-route.ts'
 import type { ApiConfig } from './config.ts'
 import { createOrdersRoute } from './create-orders-route.ts'
+import {
+  discardDeadLetterRoute,
+  listDeadLettersRoute,
+  readDeadLetterRoute,
+  type DeadLetterDeps,
+} from './dead-letter-routes.ts'
 import { watchLanes } from './lanes.ts'
 import { createApiMetrics } from './metrics.ts'
 import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
@@ -84,6 +92,11 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     setBrake: (request) => setBrake(pool, appId, inputTopic, request),
     releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request),
   }
+  const deadLetters: DeadLetterDeps = {
+    list: (filter, page) => listDeadLetters(pool, { ...filter, topic: inputTopic }, page),
+    read: (id) => readDeadLetter(pool, inputTopic, id),
+    discard: (id, by) => discardDeadLetters(pool, { topic: inputTopic, ids: [id] }, { ...by, dryRun: false }),
+  }
   const routes = [
     createOrdersRoute({
       createOrders: (orders) => createOrders(pool, appId, orders),
@@ -98,6 +111,9 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     claimAnomalyRoute(claims),
     releaseAnomalyRoute(claims),
     resolveAnomalyRoute({ ...commands, ...anomalies }),
+    listDeadLettersRoute(deadLetters),
+    readDeadLetterRoute(deadLetters),
+    discardDeadLetterRoute(deadLetters),
     readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
     listBrakesRoute(brakes),
     setBrakeRoute(brakes),
