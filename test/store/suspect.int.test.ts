@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { countFence } from '../../src/store/lane-row.ts'
+import { ALONE_DEATHS_MAX, letGo, markAlone, unmarkAlone } from '../../src/store/suspect.ts'
+import { withDatabase } from '../helpers/database.ts'
+import { aFact, aRecord, openLane, TOPIC } from '../helpers/lane-bench.ts'
+
+const at = { topic: TOPIC, lane: 0 }
+
+test('an owner that never let go has died; one that let go, or that fences again itself, has not', () =>
+  withDatabase(async (_, pool) => {
+    const fence = (before?: Parameters<typeof countFence>[4]) => countFence(pool, TOPIC, 0, 0, before)
+    const deaths = async (before?: Parameters<typeof countFence>[4]) => (await fence(before)).ownerDeaths
+    expect(await deaths()).toBe(0)
+    expect(await deaths()).toBe(1)
+    expect(await deaths({ incarnation: 2, wasAlone: false })).toBe(1)
+    await letGo(pool, { ...at, incarnation: 3 })
+    expect(await deaths()).toBe(1)
+    await letGo(pool, { ...at, incarnation: 3 }) // Too late: somebody else has fenced.
+    expect(await deaths()).toBe(2)
+  }))
+
+test('a record is blamed for deaths only, and only by the latest incarnation', () =>
+  withDatabase(async (_, pool) => {
+    await countFence(pool, TOPIC, 0, 0)
+    const of = (incarnation: number, offset = 7) => ({ ...at, incarnation, offset })
+    expect(await markAlone(pool, of(1))).toBe(1)
+    await unmarkAlone(pool, of(1))
+    expect(await markAlone(pool, of(1))).toBe(1)
+    expect((await countFence(pool, TOPIC, 0, 0, { incarnation: 1, wasAlone: true })).suspect).toBeUndefined()
+    expect(await markAlone(pool, of(2))).toBe(1)
+    expect((await countFence(pool, TOPIC, 0, 0)).suspect).toEqual({ offset: 7, deaths: 1 })
+    expect(await markAlone(pool, of(2))).toBeUndefined()
+    for (let deaths = 2; deaths <= ALONE_DEATHS_MAX + 1; deaths++) {
+      expect(await markAlone(pool, of(deaths + 1))).toBe(deaths)
+      await countFence(pool, TOPIC, 0, 0)
+    }
+    // Another record starts from nothing.
+    expect(await markAlone(pool, of(6, 8))).toBe(1)
+  }))
+
+test('records applied clear all suspicion; a wake does not', () =>
+  withDatabase(async (url, pool) => {
+    const lane = await openLane(url)
+    const state = async () =>
+      (await pool.query('select owner_deaths as d, suspect_offset as o, suspect_deaths as s from lanes'))
+        .rows[0] as object
+    await pool.query('update lanes set owner_deaths = 2, suspect_offset = 0, suspect_deaths = 1')
+    await lane.apply([], 0)
+    expect(await state()).toEqual({ d: 2, o: '0', s: 1 })
+    await lane.apply([aRecord(0, 'A', [aFact('p')])])
+    expect(await state()).toEqual({ d: 0, o: null, s: 0 })
+    await lane.session.close()
+    const { rows } = await pool.query('select is_owned from lanes')
+    expect(rows).toEqual([{ is_owned: false }])
+  }))
