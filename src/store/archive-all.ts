@@ -46,7 +46,7 @@ export async function archiveAll(client: pg.ClientBase, options: ArchiveOptions)
     for (let at = 0; at < ids.length; at += ORDERS_PER_STEP) {
       const step = ids.slice(at, at + ORDERS_PER_STEP)
       const done = dryRun
-        ? await judgeOldOrders(client, step, inputTopic)
+        ? await judgeOldOrders(client, step, { inputTopic, unchangedSince })
         : await archiveOrders(client, { ids: step, unchangedSince, now, month, inputTopic }, reach)
       orders += 'archived' in done ? done.archived : done.finished.length
       for (const reason of done.kept) kept[reason] = (kept[reason] ?? 0) + 1

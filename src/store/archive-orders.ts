@@ -12,6 +12,7 @@ export const KEPT_REASONS = [
   'waiting_event',
   'unsettled_event',
   'pending_command',
+  'recent_command',
   'timer',
 ] as const
 export type KeptReason = (typeof KEPT_REASONS)[number]
@@ -60,7 +61,8 @@ const LOCK = {
     order by o.merchant, o.out_trade_no for update of o skip locked`,
 }
 
-// Everything here is written under the order's lock, or (a command) under its key share.
+// Everything here is written under the order's lock, or (a command) under its key share. A command that changed nothing
+// leaves the order as old as it was, but whoever sent it may send it again and must get its answer.
 const JUDGE = {
   name: 'judge-old-orders',
   text: `
@@ -70,6 +72,7 @@ select o.id, case
     when exists (select from anomalies a where a.order_id = o.id and a.resolved_at is null) then 'open_anomaly'
     when o.waiting_count > 0 then 'waiting_event'
     when exists (select from commands c where c.lane = o.lane and c.status = 'pending' and c.order_id = o.id) then 'pending_command'
+    when exists (select from commands c where c.order_id = o.id and c.kind <> 'wake' and c.created_at >= $3) then 'recent_command'
     when exists (select from timers t where t.order_id = o.id) then 'timer'
     when e.order_id is not null then 'unsettled_event'
   end
@@ -84,9 +87,13 @@ where o.id = any($1::int8[])`,
 export async function judgeOldOrders(
   db: pg.ClientBase | Transaction,
   ids: readonly number[],
-  inputTopic: string,
+  { inputTopic, unchangedSince }: Pick<ArchiveStep, 'inputTopic' | 'unchangedSince'>,
 ): Promise<{ readonly finished: readonly number[]; readonly kept: readonly KeptReason[] }> {
-  const rows = await rowsOf<[id: unknown, reason: KeptReason | null]>(db, JUDGE, [int8s(ids), inputTopic])
+  const rows = await rowsOf<[id: unknown, reason: KeptReason | null]>(db, JUDGE, [
+    int8s(ids),
+    inputTopic,
+    unchangedSince,
+  ])
   return {
     finished: rows.flatMap(([id, reason]) => (reason === null ? [int(id)] : [])),
     kept: rows.flatMap(([, reason]) => reason ?? []),
@@ -101,7 +108,7 @@ with o as (delete from orders where id = any($1::int8[]) returning *),
 p as (delete from order_payloads where order_id = any($1::int8[]) returning *),
 f as (delete from facts where order_id = any($1::int8[]) returning *),
 a as (delete from anomalies where order_id = any($1::int8[]) returning *),
-c as (delete from commands where order_id = any($1::int8[]) returning *),
+c as (delete from commands where order_id = any($1::int8[]) and kind <> 'wake' returning *),
 fs as (select order_id, ${JSON_OF('f', 'f.recorded_at, f.kafka_offset')} as rows,
   string_agg(${fingerprintSql('f')}, ''::bytea) as prints from f group by order_id),
 as_ as (select order_id, ${JSON_OF('a', 'a.id')} as rows from a group by order_id),
@@ -138,7 +145,7 @@ export async function archiveOrders(
   const done = await transactionOn(client, async (tx) => {
     const locked = (await rowsOf<[id: unknown]>(tx, LOCK, [int8s(ids), unchangedSince])).map(([id]) => int(id))
     await reach('archive_after_lock')
-    const { finished, kept } = await judgeOldOrders(tx, locked, inputTopic)
+    const { finished, kept } = await judgeOldOrders(tx, locked, { inputTopic, unchangedSince })
     if (finished.length > 0) await tx.query({ ...MOVE, values: [int8s(finished), now, month] })
     await reach('archive_before_commit')
     return { archived: finished.length, kept }

@@ -4,6 +4,7 @@ import { dayAfter, dayOf } from '../runtime/days.ts'
 import { archiveAll, type Archived } from './archive-all.ts'
 import type { ReachArchive } from './archive-orders.ts'
 import { maintainPartitions, type PartitionWork } from './maintain-partitions.ts'
+import { settleAllReplays } from './settle-replays.ts'
 
 /** What is kept for how long: `GROWTH` in runtime/config.ts says the same in words of the environment. */
 export interface GrowthLimits {
@@ -66,6 +67,7 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     if (rows[0]?.mine !== true) return { kind: 'busy' }
     const today = dayOf(clock.now().getTime())
+    if (!dryRun) await settleAllReplays(pool)
     const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun, isStopped })
     const archived = await archiveAll(client, {
       clock,

@@ -17,6 +17,7 @@ export const REPLAY_REFUSALS = {
   no_value: 'its bytes are not kept: the record had no value, or one above 4 MiB',
   no_key: 'the record had no key, so that no lane is its own',
   key_is_not_the_order: 'the key is not the order number that the record names: it would be misrouted again',
+  archived_order: 'its order is archived: nothing moves it any more',
   too_large: 'with its headers it is above what the broker takes in one record',
   replaying: 'another replay of it is under way: dlq replay --run continues it',
   discarded: 'it is discarded',
@@ -45,6 +46,7 @@ export function whyNotReplayed(
   if (valueBytes === null) return 'no_value'
   if (key === null || key.length === 0) return 'no_key'
   if (valueBytes + key.length > VALUE_BYTES_MAX) return 'too_large'
+  if (reason === 'archived_order') return reason
   // A producer with another partitioner is mended by the key's own lane; a key that is not the order's is not.
   if (reason === 'misrouted' && partitionFor(key, partitions) === lane) return 'key_is_not_the_order'
   return undefined

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { transaction } from '../runtime/postgres.ts'
+import type { DeadLetterReason } from './dead-letter.ts'
 import type { DeliveryOutcome } from './delivery.ts'
 import { int, rowsOf } from './statement.ts'
 
@@ -25,10 +26,12 @@ const MOST_TELLING: readonly ReplayResult[] = ['failed_again', 'applied', 'anoma
 
 /**
  * @param outcomes of the record's facts, as its lane wrote them down
+ * @param again why it is a dead letter again: that an order is archived is no failure, and no replay mends it
  * @returns undefined: the lane has not met it yet
  */
-export function resultOf(outcomes: readonly DeliveryOutcome[]): ReplayResult | undefined {
-  const results = new Set(outcomes.map((outcome) => RESULT[outcome]))
+export function resultOf(outcomes: readonly DeliveryOutcome[], again: string | null = null): ReplayResult | undefined {
+  const isArchived = again === ('archived_order' satisfies DeadLetterReason)
+  const results = new Set(outcomes.map((o) => (o === 'dead_letter' && isArchived ? 'refused' : RESULT[o])))
   return MOST_TELLING.find((result) => results.has(result))
 }
 
@@ -62,7 +65,7 @@ export const settleReplays = (pool: pg.Pool, runId: number): Promise<number> =>
     type Row = [unknown, DeliveryOutcome[], unknown, unknown, string | null, string | null]
     const rows = await rowsOf<Row>(tx, PENDING, [runId])
     const settled = rows.flatMap(([id, outcomes, offset, againId, reason, why]) => {
-      const result = resultOf(outcomes)
+      const result = resultOf(outcomes, reason)
       const detail =
         againId === null
           ? `${[...new Set(outcomes)].sort().join(', ')} at offset ${int(offset)}`
@@ -81,6 +84,12 @@ export const settleReplays = (pool: pg.Pool, runId: number): Promise<number> =>
     )
     return left[0]?.n ?? 0
   })
+
+/** Every run that is not answered yet: before deliveries, from which the answers are read, are dropped. */
+export async function settleAllReplays(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ id: string }>('select distinct run_id as id from replays where result is null')
+  for (const { id } of rows) await settleReplays(pool, int(id))
+}
 
 /** @returns undefined: there is no such run */
 export async function readReplayRun(

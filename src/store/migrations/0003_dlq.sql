@@ -36,6 +36,7 @@ create table replays (
 );
 create index replays_run on replays (run_id, id);
 create index replays_dead_letter on replays (dead_letter_id);
+create index replays_open on replays (run_id) where result is null;
 
 alter table deliveries add column replay_id bigint;
 create index deliveries_replay on deliveries (replay_id) where replay_id is not null;

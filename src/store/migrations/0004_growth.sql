@@ -10,6 +10,9 @@ create table archived_orders (
   primary key (order_id, month)
 ) partition by range (month);
 
+-- Archiving asks for the commands of its orders; wake items, one for each new order, come and go too often to be in it.
+create index commands_order on commands (order_id) where kind <> 'wake';
+
 -- What stays for ever, so that a late duplicate is told from news even when the month above is gone.
 alter table tombstones
   add column order_id bigint, -- as in `archived_orders`, `deliveries` and `events`
