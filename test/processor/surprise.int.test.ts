@@ -3,7 +3,8 @@ import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
 import { resumeLane } from '../../src/store/resume-lane.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
 import { createInstallation, payment } from '../helpers/installation.ts'
-import { startTestProcessor } from '../helpers/processor.ts'
+import { detachDeliveries } from '../helpers/partitions.ts'
+import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
 import { until } from '../helpers/until.ts'
 
 test('records that only Postgres refuses are found in their batch, and the others go through in order', async () => {
@@ -36,14 +37,15 @@ test('a missing partition is no fault of a record: the lane halts, and goes on w
   const installation = await createInstallation({ partitions: 1 })
   const { pool } = installation.database
   await installation.createOrders(['M1', 'M2'])
-  await pool.query('alter table deliveries detach partition deliveries_default')
-  await installation.send(['M1', 'M2'].map((order) => payment(order)))
   const processor = await startTestProcessor(installation)
   try {
+    await untilSettled([processor], 1)
+    const mend = await detachDeliveries(pool)
+    await installation.send(['M1', 'M2'].map((order) => payment(order)))
     await until('the lane halts', () => processor.lanes()[0]?.haltReason === 'unexpected_error')
     const { rows } = await pool.query(`select halted_detail from lanes where halted_detail like '23514%partition%'`)
     expect(rows).toHaveLength(1)
-    await pool.query('alter table deliveries attach partition deliveries_default default')
+    await mend()
     const topic = installation.topics.name(INPUT_TOPIC)
     const resumed = await resumeLane(pool, installation.topics.appId, {
       ...{ topic, lane: 0, actor: 'test', reason: 'partition attached' },
