@@ -47,6 +47,7 @@ const REACHED = [
   'src/consumer/runner.js',
   'src/instrumentation/emitter.js',
   'src/network/connection.js',
+  'src/network/connectionPool.js',
   'src/network/requestQueue/index.js',
   'src/network/socketFactory.js',
   'src/producer/eosManager/index.js',
