@@ -1,60 +1,23 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int8s, int2s } from './bind.ts'
+import { eventColumns, eventOf, type EventColumns } from './event-columns.ts'
 import type { EventRow } from './event-row.ts'
-import { int, intOrNull, ms, rowsOf } from './statement.ts'
+import { int, ms, rowsOf } from './statement.ts'
 
 const CHUNK_ROWS = 1_000
 
 const READ_EVENTS = {
   name: 'read-events',
   text: `
-select lane_seq, topic, event_id, kind, order_id, merchant, key, sequence, cause, amount_minor, currency, payment_ref,
-  ${ms('occurred_at')}, ${ms('received_at')}, attrs, traceparent
-from events where lane = ($1::int2[])[1] and lane_seq >= ($2::int8[])[1] order by lane_seq limit ${CHUNK_ROWS}`,
+select ${eventColumns('e', ms('e.received_at'))}, e.lane_seq
+from events e where lane = ($1::int2[])[1] and lane_seq >= ($2::int8[])[1] order by lane_seq limit ${CHUNK_ROWS}`,
 }
 const READ_PAYLOADS = {
   name: 'read-payloads',
   text: 'select order_id, payload from order_payloads where order_id = any($1::int8[])',
 }
 
-type Row = [
-  laneSeq: unknown,
-  topic: string,
-  eventId: string,
-  kind: string,
-  orderId: unknown,
-  merchant: string | null,
-  key: string,
-  sequence: number | null,
-  cause: string,
-  amountMinor: unknown,
-  currency: string | null,
-  paymentRef: string | null,
-  occurredAtMs: unknown,
-  receivedAtMs: unknown,
-  attrs: string | null,
-  traceparent: string | null,
-]
-
-const eventOf = (row: Row): EventRow => ({
-  laneSeq: int(row[0]),
-  topic: row[1],
-  eventId: row[2],
-  kind: row[3],
-  orderId: intOrNull(row[4]),
-  merchant: row[5],
-  key: row[6],
-  sequence: row[7],
-  cause: row[8],
-  amountMinor: intOrNull(row[9]),
-  currency: row[10],
-  paymentRef: row[11],
-  occurredAtMs: int(row[12]),
-  receivedAtMs: intOrNull(row[13]),
-  attrs: row[14],
-  traceparent: row[15],
-  payload: null,
-})
+type Row = [...EventColumns, laneSeq: unknown]
 
 /** A lane's events from a number on, in order, without payload; at most `rowsMax`, in chunks. */
 export async function readEvents(db: Queryable, lane: number, fromSeq: number, rowsMax: number): Promise<EventRow[]> {
@@ -62,7 +25,7 @@ export async function readEvents(db: Queryable, lane: number, fromSeq: number, r
   while (events.length < rowsMax) {
     const from = (events.at(-1)?.laneSeq ?? fromSeq - 1) + 1
     const rows = await rowsOf<Row>(db, READ_EVENTS, [int2s([lane]), int8s([from])])
-    events.push(...rows.map(eventOf))
+    events.push(...rows.map((row) => ({ laneSeq: int(row[15]), ...eventOf(row), payload: null })))
     if (rows.length < CHUNK_ROWS) break
   }
   return events.slice(0, rowsMax)

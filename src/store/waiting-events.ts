@@ -2,11 +2,8 @@ import { queueOf } from '../orders/brake.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { createBinder } from './binder.ts'
-import type { EventRow } from './event-row.ts'
-import { int, intOrNull, ms, rowsOf } from './statement.ts'
-
-/** An event before it is numbered. */
-export type UnnumberedEvent = Omit<EventRow, 'laneSeq' | 'payload'>
+import { eventColumns, eventOf, type EventColumns, type UnnumberedEvent } from './event-columns.ts'
+import { int, intOrNull, rowsOf } from './statement.ts'
 
 export interface WaitingEvent extends UnnumberedEvent {
   readonly id: number
@@ -93,59 +90,24 @@ export const RELEASE_ROWS_MAX = 1_000
 const READ_RELEASED = {
   name: 'read-released',
   text: `
-select w.id, w.brake_id, (
+select ${eventColumns('w', 'null')}, w.id, w.brake_id, (
     select b.brake_id from waiting_events b join brakes s on s.id = b.brake_id
     where b.order_id = w.order_id and b.id < w.id and (b.sequence is null) = (w.sequence is null) and s.released_at is null
     order by b.id desc limit 1
-  ), w.topic, w.event_id, w.kind, w.order_id, w.merchant, w.key, w.sequence, w.cause, w.amount_minor, w.currency,
-  w.payment_ref, ${ms('w.occurred_at')}, w.attrs, w.traceparent
+  )
 from brakes r cross join lateral (
   select * from waiting_events where lane = ($1::int2[])[1] and brake_id = r.id order by id limit ${RELEASE_ROWS_MAX}
 ) w
 where r.done_at is null and r.released_at is not null order by w.id limit ${RELEASE_ROWS_MAX}`,
 }
-type ReleasedRow = [
-  id: unknown,
-  brakeId: unknown,
-  behind: unknown,
-  topic: string,
-  eventId: string,
-  kind: string,
-  orderId: unknown,
-  merchant: string | null,
-  key: string,
-  sequence: number | null,
-  cause: string,
-  amountMinor: unknown,
-  currency: string | null,
-  paymentRef: string | null,
-  occurredAtMs: unknown,
-  attrs: string | null,
-  traceparent: string | null,
-]
+type ReleasedRow = [...EventColumns, id: unknown, brakeId: unknown, behind: unknown]
 
 /** The lane's next events that wait for a released brake, in order. Before the orders' locks only a hint. */
 export async function readReleased(tx: Transaction, lane: number): Promise<WaitingEvent[]> {
   const rows = await rowsOf<ReleasedRow>(tx, READ_RELEASED, [[lane]])
   return rows.map((row) => ({
-    id: int(row[0]),
-    brakeId: int(row[1]),
-    behind: intOrNull(row[2]),
-    topic: row[3],
-    eventId: row[4],
-    kind: row[5],
-    orderId: intOrNull(row[6]),
-    merchant: row[7],
-    key: row[8],
-    sequence: row[9],
-    cause: row[10],
-    amountMinor: intOrNull(row[11]),
-    currency: row[12],
-    paymentRef: row[13],
-    occurredAtMs: int(row[14]),
-    receivedAtMs: null,
-    attrs: row[15],
-    traceparent: row[16],
+    ...eventOf(row),
+    ...{ id: int(row[15]), brakeId: int(row[16]), behind: intOrNull(row[17]) },
   }))
 }
 
