@@ -6,6 +6,7 @@ import { BRAKES_MAX, type SetBrake, type SetRequest } from '../store/set-brake.t
 import { fieldRefusal, merchant, outTradeNo } from './order-body.ts'
 import { foreignMerchant, maySee, NOT_FOUND } from './policy.ts'
 import { refuse, type Route } from './route.ts'
+import { reason } from './shared-fields.ts'
 
 export interface BrakeDeps {
   readonly listBrakes: (merchant: string | null) => Promise<BrakeStatus[]>
@@ -18,11 +19,6 @@ export interface BrakeDeps {
   }) => Promise<Released>
 }
 
-const reason = z
-  .string('must say why')
-  .min(1, 'must say why')
-  .max(500, 'must be at most 500 characters')
-  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must be well-formed text without control characters')
 const SetBody = z
   .strictObject({
     merchant: merchant.nullish(),

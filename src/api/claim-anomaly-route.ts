@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { sayRefusal } from '../orders/say-refusal.ts'
 import { anomalyView } from '../store/anomaly-view.ts'
 import type { Claimed, ClaimRequest } from '../store/claim-anomaly.ts'
-import { REASON_CHARS_MAX } from '../store/resolve-command.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { fieldRefusal } from './order-body.ts'
 import { NOT_FOUND } from './policy.ts'
 import { findOwn, type AnomalyDeps } from './read-anomalies-route.ts'
 import { refuse, type ApiAnswer, type ApiRequest, type Route } from './route.ts'
+import { remark } from './shared-fields.ts'
 
 export interface ClaimDeps extends Pick<AnomalyDeps, 'findAnomaly'> {
   readonly claimAnomaly: (request: ClaimRequest) => Promise<Claimed>
@@ -15,14 +15,9 @@ export interface ClaimDeps extends Pick<AnomalyDeps, 'findAnomaly'> {
   readonly metrics: ApiMetrics
 }
 
-/** What a person gives as the reason for what they do. */
-export const reason = z
-  .string()
-  .max(REASON_CHARS_MAX, `must be at most ${REASON_CHARS_MAX} characters`)
-  .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must be well-formed text without control characters')
-const ClaimBody = z.strictObject({ reason: reason.default('') })
+const ClaimBody = z.strictObject({ reason: remark.default('') })
 const ReleaseBody = z
-  .strictObject({ reason: reason.default(''), owner: z.string().min(1).max(500).optional() })
+  .strictObject({ reason: remark.default(''), owner: z.string().min(1).max(500).optional() })
   .refine(({ owner, reason }) => owner === undefined || reason.trim() !== '', {
     path: ['reason'],
     error: "must say why somebody else's claim is released",

@@ -8,6 +8,7 @@ import { isoOf } from '../store/order-view.ts'
 import { fieldRefusal } from './order-body.ts'
 import { maySee, NOT_FOUND, type Principal } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
+import { ID, PAGE, reason, time, whole } from './shared-fields.ts'
 
 type Filter = Omit<DeadLetterFilter, 'topic'>
 type Found = Awaited<ReturnType<typeof readDeadLetter>>
@@ -18,15 +19,6 @@ export interface DeadLetterDeps {
   readonly discard: (id: number, by: { actor: string; reason: string }) => Promise<Discarded>
 }
 
-const ID = /^[1-9]\d{0,14}$/
-const time = z.iso
-  .datetime({ offset: true, error: 'must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z' })
-  .transform((text) => new Date(text).getTime())
-const whole = (min: number, max: number) =>
-  z
-    .string()
-    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) >= min && Number(text) <= max, `must be ${min} to ${max}`)
-    .transform(Number)
 const SHAPE = {
   status: z.enum([...DEAD_LETTER_STATUSES, 'any'], `must be ${DEAD_LETTER_STATUSES.join(', ')} or any`).default('open'),
   reason: z.enum(DEAD_LETTER_REASONS, `must be one of ${DEAD_LETTER_REASONS.join(', ')}`).optional(),
@@ -34,17 +26,10 @@ const SHAPE = {
   merchant: z.string().min(1).max(64, 'must be at most 64 characters').optional(),
   since: time.optional(),
   until: time.optional(),
-  limit: whole(1, 500).default(100),
-  cursor: z.string().regex(ID, 'must be the next of an earlier answer').transform(Number).optional(),
+  ...PAGE,
 }
 const Query = z.object(SHAPE)
-const DiscardBody = z.strictObject({
-  reason: z
-    .string()
-    .min(1, 'must say why')
-    .max(500, 'must be at most 500 characters')
-    .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), 'must be text without control characters'),
-})
+const DiscardBody = z.strictObject({ reason })
 
 /** Records that could not be processed. What could not be decoded is nobody's: a merchant's token does not see it. */
 export const listDeadLettersRoute = ({ list }: DeadLetterDeps): Route => ({

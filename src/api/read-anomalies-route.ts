@@ -5,6 +5,7 @@ import type { Anomaly, AnomalyFilter } from '../store/list-anomalies.ts'
 import { fieldRefusal, merchant } from './order-body.ts'
 import { maySee, NOT_FOUND, type Principal } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
+import { PAGE, time, whole } from './shared-fields.ts'
 
 export interface AnomalyDeps {
   readonly listAnomalies: (filter: AnomalyFilter, page: { after?: number; limit: number }) => Promise<Anomaly[]>
@@ -12,15 +13,6 @@ export interface AnomalyDeps {
   readonly now: () => Date
 }
 
-export const PAGE_MAX = 500
-const count = (max: number) =>
-  z
-    .string()
-    .refine((text) => /^\d{1,10}$/.test(text) && Number(text) >= 1 && Number(text) <= max, `must be 1 to ${max}`)
-    .transform(Number)
-const time = z.iso
-  .datetime({ offset: true, error: 'must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z' })
-  .transform((text) => new Date(text).getTime())
 const SHAPE = {
   state: z.enum(['open', 'resolved', 'all'], 'must be open, resolved or all').default('open'),
   merchant: merchant.optional(),
@@ -31,15 +23,10 @@ const SHAPE = {
     .transform((text) => text === 'true')
     .optional(),
   /** Opened at least that long ago. */
-  older_than_sec: count(315_360_000).optional(),
+  older_than_sec: whole(1, 315_360_000).optional(),
   since: time.optional(),
   until: time.optional(),
-  limit: count(PAGE_MAX).default(100),
-  cursor: z
-    .string()
-    .regex(/^[1-9]\d{0,14}$/, 'must be the next of an earlier answer')
-    .transform(Number)
-    .optional(),
+  ...PAGE,
 }
 const Query = z.object(SHAPE)
 

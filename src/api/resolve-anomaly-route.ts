@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { RESOLUTIONS } from '../orders/model.ts'
 import { resolveCommand } from '../store/resolve-command.ts'
-import { reason } from './claim-anomaly-route.ts'
 import { readIdempotencyKey } from './idempotency-key.ts'
 import { fieldRefusal } from './order-body.ts'
 import { NOT_FOUND } from './policy.ts'
 import { findOwn, type AnomalyDeps } from './read-anomalies-route.ts'
 import { refuse, type Route } from './route.ts'
 import { runCommand, type CommandDeps } from './run-command.ts'
+import { reason } from './shared-fields.ts'
 
 const ResolveBody = z.strictObject({
   resolution: z.enum(RESOLUTIONS, `must be one of ${RESOLUTIONS.join(', ')}`),
-  reason: reason.refine((text) => text.trim() !== '', 'must say why'),
+  reason,
 })
 
 /** An operator's answer: filed for the order's lane, which alone decides whether it counts. */
