@@ -199,8 +199,10 @@ const yuan = { total_amount: '100.00' }
 const first = { refund_fee: '10.00', gmt_refund: '2024-05-21 10:00:00.320', out_biz_no: 'R-1' }
 // Alipay takes the next refund of a trade 3 s later at the earliest.
 const later = '2024-05-21 10:00:03'
-function story(second: '30.00' | '100.00') {
+/** @param lateSec how much later query and bill time a refund than its notice does */
+function story(second: '30.00' | '100.00', lateSec = 0) {
   const figure = second === '100.00' ? '100.00' : '40.00'
+  const at = (sec: number) => `2024-05-21 10:00:0${sec + lateSec}`
   const refundOf = (out_request_no: string, refund_amount: string, gmt_refund_pay: string) =>
     known(factsOfRefundQuery({ ...queriedRefund, ...yuan, out_request_no, refund_amount, gmt_refund_pay }))
   const rowOf = (number: string, amount: string, at: string) =>
@@ -221,8 +223,8 @@ function story(second: '30.00' | '100.00') {
         }),
       ),
     ],
-    queries: [refundOf('R-1', '10.00', '2024-05-21 10:00:00'), refundOf('R-2', rest, `${later}.005`)],
-    rows: [rowOf('R-1', '10.00', '2024-05-21 10:00:00'), rowOf('R-2', rest, later)],
+    queries: [refundOf('R-1', '10.00', at(0)), refundOf('R-2', rest, `${at(3)}.005`)],
+    rows: [rowOf('R-1', '10.00', at(0)), rowOf('R-2', rest, at(3))],
   }
 }
 const CREATE: Step = { kind: 'create', orderId: 1 }
@@ -236,12 +238,14 @@ const toldMinor = ({ events }: Shop) =>
 
 describe('refunds in both measures', () => {
   test.for([
-    ['in part', '30.00', 4_000, 'paid'],
-    ['in full', '100.00', AMOUNT, 'refunded'],
+    ['in part', '30.00', 4_000, 'paid', 0],
+    ['in full', '100.00', AMOUNT, 'refunded', 0],
+    ['in part, which query and bill time 2 s later', '30.00', 4_000, 'paid', 2],
+    ['in full, which query and bill time 2 s later', '100.00', AMOUNT, 'refunded', 2],
   ] as const)(
     'two refunds %s: one total and no anomaly, in whatever order they become known',
-    ([, second, total, status]) => {
-      const { paid, notices, queries, rows } = story(second)
+    ([, second, total, status, lateSec]) => {
+      const { paid, notices, queries, rows } = story(second, lateSec)
       const messages = [paid, ...notices, ...queries, ...rows]
       fc.assert(
         fc.property(
@@ -260,8 +264,8 @@ describe('refunds in both measures', () => {
     },
   )
 
-  test('each of its tellings alone gives the same total', () => {
-    const { paid, notices, queries, rows } = story('30.00')
+  test.for([0, 2])('each of its tellings alone gives the same total, also %d s later', (lateSec) => {
+    const { paid, notices, queries, rows } = story('30.00', lateSec)
     for (const facts of [notices, queries, rows, notices.slice(1), [...notices.slice(0, 1), ...queries.slice(1)]]) {
       const shop = played([...paid, ...facts.flat()])
       expect(shop.events.filter(({ kind }) => kind === 'refund').at(-1)?.attrs).toBe('{"refundedMinor":4000}')
