@@ -1,5 +1,7 @@
 import { createPublicKey, createSign, X509Certificate } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { Fact } from '../../src/orders/model.ts'
+import { factsOfPaymentQuery } from '../../src/providers/alipay/facts-of-query.ts'
 import { fenOfYuan, yuanOfFen } from '../../src/providers/yuan.ts'
 import { bareCloseNotice, returnFields } from '../../src/providers/alipay/notice-fields.ts'
 import { parseForm } from '../../src/providers/alipay/parse-form.ts'
@@ -400,6 +402,29 @@ describe('alipay', () => {
     ])
     // More than was paid is for the order to judge.
     expect(factsOf({ ...fullRefund, refund_fee: '99.00' })).toMatchObject([{ amountMinor: 9900 }, paymentFact])
+  })
+
+  test('a trade that was paid and is closed is refunded in full, as its query says too', () => {
+    // Closed means that nobody paid in time, or that all was given back; the time of a payment rules out the first.
+    const closed = without({ ...unpaidClose, gmt_payment: payment.gmt_payment }, 'refund_fee')
+    const asked = factsOfPaymentQuery(
+      {
+        ...{ code: '10000', trade_no: payment.trade_no, trade_status: 'TRADE_CLOSED' },
+        ...{ total_amount: '88.00', send_pay_date: payment.gmt_payment },
+      },
+      NOW,
+    )
+    const identities = (facts: unknown) =>
+      (facts as Fact[]).map(({ eventType, providerRef, amountMinor, amountKind }) =>
+        [eventType, providerRef, amountMinor, amountKind].join(' '),
+      )
+    expect(identities(factsOf(closed))).toEqual(identities(asked))
+    expect(factsOf(closed)).toMatchObject([
+      { eventType: 'refund_succeeded', amountMinor: 8800, detail: 'TRADE_CLOSED' },
+      paymentFact,
+    ])
+    expect(factsOf({ ...closed, refund_fee: '0.00' })).toEqual(refused('malformed', 'refund_fee'))
+    expect(factsOf({ ...closed, total_amount: '' })).toEqual(refused('malformed', 'total_amount'))
   })
 
   test('a close of an unpaid trade is one, with or without a fee of nothing', () => {

@@ -49,7 +49,11 @@ export function normalize(form: Form, config: AlipayConfig, now: Date): Verdict 
 
 type Kind = 'payment' | 'refund' | 'closed' | 'waiting' | 'unmapped'
 
-/** `refund_fee=0.00` and `gmt_close` occur in plain payments too, so that only the time or a sum speaks of a refund. */
+/**
+ * `refund_fee=0.00` and `gmt_close` occur in plain payments too, so that only the time or a sum speaks of a refund; or
+ * the close of a trade that was paid: `TRADE_CLOSED` is one that nobody paid in time, or that was refunded in full
+ * (AlipayDocs/open-docs, 小程序支付常见问题).
+ */
 function kindOf(text: ReadText): Kind {
   if (text('notify_type') !== 'trade_status_sync') return 'unmapped'
   // Amounts of a trade in another currency have other decimals; they are kept for a person to look at.
@@ -60,7 +64,7 @@ function kindOf(text: ReadText): Kind {
   if (!isPaid && status !== 'TRADE_CLOSED') return 'unmapped'
   const refundFee = text('refund_fee')
   const refunds = text('gmt_refund') !== undefined || (refundFee !== undefined && fenOfYuan(refundFee ?? '') !== 0)
-  if (refunds) return 'refund'
+  if (refunds || (!isPaid && text('gmt_payment') !== undefined)) return 'refund'
   return isPaid ? 'payment' : 'closed'
 }
 
