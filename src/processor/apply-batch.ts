@@ -6,6 +6,7 @@ import { RolledBack, type Transaction } from '../runtime/postgres.ts'
 import { countsAsFlood, FLOOD_MAX } from '../store/dead-letter.ts'
 import { findFacts } from '../store/find-facts.ts'
 import { keepDeadLetters } from '../store/keep-dead-letters.ts'
+import { openQueries } from '../store/open-queries.ts'
 import { lockOrders } from '../store/lock-orders.ts'
 import { readViews, type Views } from '../store/read-views.ts'
 import { arrivalsOf, soughtOf, type Arrival, type Arrivals } from './arrivals.ts'
@@ -15,7 +16,7 @@ import { lettersOf, newsOfArchived } from './archived-news.ts'
 import { noticeOf } from './dead-letter-notice.ts'
 import { countOutcomes, deliveriesOf } from './deliveries.ts'
 import { findFlood } from './find-flood.ts'
-import { queriesOf } from './queries.ts'
+import { hintsOf, queriesOf, type Queries } from './queries.ts'
 import type { LaneSession, Work } from './lane-session.ts'
 import type { Applied, ApplyOptions, LaneRecord, MustFence, Position } from './lane-types.ts'
 import { whyRefused } from './why-refused.ts'
@@ -39,7 +40,7 @@ interface Batch {
 }
 
 /**
- * Step 1 of a lane's batch: one Postgres transaction, six round trips. Running the same batch again changes nothing.
+ * Step 1 of a lane's batch: one Postgres transaction, six round trips (seven with hints). Running the same batch again changes nothing.
  * @param records decoded, in order, all at or above `position.next`
  * @param end the offset after the batch, gaps included
  * @throws Postgres' errors with their SQLSTATE (22xxx and some 23xxx are a record's fault); any error on COMMIT means
@@ -95,7 +96,7 @@ async function run(
   const found = await findArrivals(tx, position.lane, arrivals)
   if (found === undefined) return rollBack({ kind: 'created_meanwhile' })
   await reach('batch_after_stubs')
-  const orderIds = [...new Set(found.unknown.map(({ orderId }) => orderId))]
+  const orderIds = orderIdsOf(found.unknown)
   const locked = orderIds.length === 0 ? [] : await lockOrders(tx, orderIds)
   if (locked.length < orderIds.length) return rollBack({ kind: 'created_meanwhile' })
   await reach('batch_after_lock')
@@ -114,6 +115,8 @@ async function run(
   const nowMs = options.clock.now().getTime()
   const traces = new Map(newLetters.length === 0 ? [] : records.map(({ offset, traceparent }) => [offset, traceparent]))
   const namedOrders = new Map([...found.namedOrders].filter(([, orderId]) => !views.archived.has(orderId)))
+  const hints = hintsOf(records, namedOrders)
+  const queries = hints.length === 0 ? NO_QUERIES : queriesOf(hints, await openQueries(tx, orderIdsOf(hints)), nowMs)
   const deliveries = deliveriesOf(records, arrivals, namedOrders, nowMs)
   const written = await writeDecision(
     tx,
@@ -130,7 +133,7 @@ async function run(
         return { orderId, fact, offset: arrival.record.offset }
       }),
       deliveries,
-      newTimers: [...decision.newTimers, ...queriesOf(records, namedOrders, nowMs)],
+      newTimers: [...decision.newTimers, ...queries.timers],
       floodOffsets: newLetters.filter(countsAsFlood).map(({ offset }) => offset),
       archivedStubIds: [...views.archived.keys()],
     },
@@ -154,13 +157,17 @@ async function run(
       payloadOrders,
       outcomes: countOutcomes(deliveries),
       newDeadLetters,
+      hintsLeftOut: queries.leftOut,
       flooded: newLetters.some(countsAsFlood) && floodCount > FLOOD_MAX,
       reruns: 0,
     },
   }
 }
 
+const NO_QUERIES: Queries = { timers: [], leftOut: 0 }
 const NO_LETTERS = { newOffsets: new Set<number>(), floodOffsets: [] }
+
+const orderIdsOf = (of: readonly { readonly orderId: number }[]) => [...new Set(of.map(({ orderId }) => orderId))]
 
 interface Found {
   /** In record order: what is not plainly a duplicate. */

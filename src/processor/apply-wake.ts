@@ -165,7 +165,7 @@ async function run(
   await reach('wake_before_commit')
   const { baseSeq, nextSeq, events, payloadOrders } = written
   const { next, brakeVersion } = position
-  const nothing = { outcomes: {}, newDeadLetters: [], flooded: false, reruns: 0 }
+  const nothing = { outcomes: {}, newDeadLetters: [], hintsLeftOut: 0, flooded: false, reruns: 0 }
   return {
     commit: true,
     value: { kind: 'applied', next, brakeVersion, baseSeq, nextSeq, events, payloadOrders, ...nothing },

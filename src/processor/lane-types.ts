@@ -63,6 +63,8 @@ export interface Applied {
   /** Deliveries by outcome, duplicates included; also those of records that were met before. */
   readonly outcomes: Readonly<Partial<Record<DeliveryOutcome, number>>>
   readonly newDeadLetters: readonly DeadLetterReason[]
+  /** Hints that ask for nothing, as their order has as many questions open as it may. */
+  readonly hintsLeftOut: number
   /** More than 20 dead letters in the lane's last 1,000 records: halt it (`flood`), after emitting. */
   readonly flooded: boolean
   /** Transactions that were rolled back and run again before this one. */

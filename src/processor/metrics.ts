@@ -15,6 +15,10 @@ export function createMetrics(registry = new Registry()) {
     registry,
     records: counter('records_total', 'What became of the records of the input topic?', 'outcome'),
     deadLetters: counter('dead_letters_total', 'Which records could not be processed, and why?', 'reason'),
+    hintsLeftOut: counter(
+      'hints_left_out_total',
+      'How many unsigned hints asked for nothing, as their order had as many questions open as it may?',
+    ),
     batchRecords: histogram(
       'batch_records',
       'How many records share one pair of transactions?',

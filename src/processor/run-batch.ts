@@ -130,6 +130,7 @@ async function runPart(
   metrics.batchRecords.observe(part.records.length)
   for (const [outcome, count] of Object.entries(applied.outcomes)) metrics.records.inc({ outcome }, count)
   for (const reason of applied.newDeadLetters) metrics.deadLetters.inc({ reason })
+  metrics.hintsLeftOut.inc(applied.hintsLeftOut)
   await conclude(incarnation, applied, applied.nextSeq, options)
   control.resolve(applied.next)
   await reach('emit_after_resolve')

@@ -113,6 +113,35 @@ test('another hint brings a query forward that was put off, and never puts one o
     await lane.session.close()
   }))
 
+test('an order has 10 questions open at most: more hints are counted, known ones still bring theirs forward', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A'), anOrder('B')])
+    const lane = await openLane(url, { clock: CLOCK })
+    const refs = async () => (await queriesIn(pool)).map((query) => query.split(' ').slice(0, 3).join(' '))
+    const spliced = Array.from({ length: 40 }, (_, n) => noted(n, 'A', hintOf(`R-${n}`)))
+    const first = [...spliced, noted(40, 'A', hintOf('R-0')), noted(41, 'B', hintOf('R-99'))]
+    expect(await lane.apply(first)).toMatchObject({ outcomes: { noted: 42 }, hintsLeftOut: 30 })
+    const ten = Array.from({ length: 10 }, (_, n) => `A query refund:R-${n}`)
+    expect(await refs()).toEqual([...ten, 'B query refund:R-99'])
+
+    await pool.query(`update timers set due_at = to_timestamp($1 / 1000.0) where ref = 'refund:R-3'`, [NOW_MS + 60_000])
+    const next = [noted(42, 'A', hintOf('R-50')), noted(43, 'A', hintOf('R-3')), noted(44, 'B', hintOf('R-98'))]
+    expect(await lane.apply(next)).toMatchObject({ outcomes: { noted: 3 }, hintsLeftOut: 1 })
+    expect(await refs()).toEqual([...ten, 'B query refund:R-99', 'B query refund:R-98'])
+    const { rows } = await pool.query(`select 1 from timers where due_at > to_timestamp($1 / 1000.0)`, [NOW_MS])
+    expect(rows).toHaveLength(2) // Of the orders' own expiry.
+
+    // One is answered: there is room again, and what was left out is in the order's history.
+    await pool.query(`delete from timers where ref = 'refund:R-0'`)
+    expect(await lane.apply([noted(45, 'A', hintOf('R-51'))])).toMatchObject({ hintsLeftOut: 0 })
+    expect(await refs()).toEqual([...ten.slice(1), 'B query refund:R-99', 'B query refund:R-98', 'A query refund:R-51'])
+    const told = await pool.query(
+      `select 1 from deliveries where provider_ref = 'refund:R-50' and order_id is not null`,
+    )
+    expect(told.rowCount).toBe(1)
+    await lane.session.close()
+  }))
+
 test('a hint about an order that nobody knows leaves its delivery, and nothing else', () =>
   withDatabase(async (url, pool) => {
     await create(pool, [anOrder('A')])

@@ -103,7 +103,7 @@ function laneIn(world: World): Lane {
     world.nextSeq += count
     return {
       ...{ kind: 'applied', next, brakeVersion: 0, baseSeq, nextSeq: world.nextSeq, events: [], payloadOrders: [] },
-      ...{ outcomes: {}, newDeadLetters: [], flooded: false, reruns: 0 },
+      ...{ outcomes: {}, newDeadLetters: [], hintsLeftOut: 0, flooded: false, reruns: 0 },
     }
   }
   return createLane({
