@@ -3,11 +3,12 @@ import { CRASH_POINTS, reachNothing, type Reach } from '../../src/processor/cras
 import { withDatabase } from '../helpers/database.ts'
 import { aFact, anOrder, aRecord, create, eventsOf, openLane, stateOf } from '../helpers/lane-bench.ts'
 
-/** What others met, by the public report of it. */
+/** What others met when the end came between two steps; here at each point of a batch's transaction. */
 const BATCH_POINTS = CRASH_POINTS.filter((point) => point.startsWith('batch_'))
 
+// https://github.com/Pinelab-studio/pinelab-vendure-plugins/pull/626
 test.each(BATCH_POINTS)(
-  'DUP-12 pinelab-vendure-plugins#626: the end comes at %s, the callback comes again, and what follows from it is there once',
+  'DUP-12: the end comes at %s, the callback comes again, and what follows from it is there once',
   (where) =>
     withDatabase(async (url, pool) => {
       await create(pool, [anOrder('A')])
