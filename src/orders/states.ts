@@ -19,7 +19,7 @@ const NOTES = `1. If another order of its group is already paid: anomaly \`doubl
 A refund acts on its own payment. While that is not known, it is held, in every status; of the accepted payment, it
 moves the order as the table says; of any other, it closes that payment's anomaly when all of it is refunded, and is
 noted before. Refunded is the greater of the sum of the individual refunds and, over the cumulative figures, the
-figure plus the individual refunds later than it; a refund that adds nothing to that is noted.
+figure plus the individual refunds later than it (Alipay's by over 2 s); a refund that adds nothing to that is noted.
 
 Held facts are tried in event-time order when the order or their payment appears, before anything new. At their limit
 they become an anomaly \`unknown_order\` or \`refund_without_payment\` and stay held; the anomaly ends when they go.`
