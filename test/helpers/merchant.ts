@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { alipayTime, signNotice } from '../../src/providers/alipay/sign.ts'
-import { beijing, sealEnvelope, signRequest } from '../../src/providers/wechatpay/sign.ts'
+import { composeRefund } from '../../src/providers/wechatpay/compose.ts'
+import { beijing, sealEnvelope, signRequest, type Envelope } from '../../src/providers/wechatpay/sign.ts'
 import { webhookSecret } from '../../src/providers/standard-webhooks/keys.ts'
 import { signReport } from '../../src/providers/worker/sign.ts'
 
@@ -22,6 +23,8 @@ export interface TestMerchant {
   readonly wechatpay: (outTradeNo: string, change?: object, at?: Date) => SignedCallback
   /** One callback that pays several orders. */
   readonly combined: (outTradeNos: readonly string[]) => SignedCallback
+  /** A refund of what `wechatpay` says was paid. */
+  readonly refund: (outTradeNo: string, refundFen: number) => SignedCallback
   readonly alipay: (outTradeNo: string, change?: Readonly<Record<string, string | Buffer>>) => SignedCallback
   readonly worker: (outTradeNo: string, id?: string) => SignedCallback
   /** Signs any bytes as WeChat Pay does. */
@@ -69,20 +72,10 @@ export function createMerchant(name = 'shop1'): TestMerchant {
     path: path('wechatpay'),
     ...signRequest(rawBody, { serial: SERIAL, privateKey: wechatpayKey, apiV3Key }, at),
   })
+  const newId = () => `EV-${randomBytes(8).toString('hex')}`
+  const seal = (envelope: Envelope, at: Date) => signWechatpay(sealEnvelope(envelope, apiV3Key, at), at)
   const notify = (resource: object, at: Date) =>
-    signWechatpay(
-      sealEnvelope(
-        {
-          id: `EV-${randomBytes(8).toString('hex')}`,
-          eventType: 'TRANSACTION.SUCCESS',
-          originalType: 'transaction',
-          resource,
-        },
-        apiV3Key,
-        at,
-      ),
-      at,
-    )
+    seal({ id: newId(), eventType: 'TRANSACTION.SUCCESS', originalType: 'transaction', resource }, at)
   return {
     name,
     dir,
@@ -101,6 +94,17 @@ export function createMerchant(name = 'shop1'): TestMerchant {
         },
         new Date(),
       ),
+    refund: (outTradeNo, refundFen) => {
+      const at = new Date()
+      const of = {
+        transactionId: transactionIdOf(outTradeNo),
+        refundId: `5030${outTradeNo}`,
+        outRefundNo: `R${outTradeNo}`,
+      }
+      const amounts = { refundFen, totalFen: 100 }
+      const party = { mchid: MCHID, appid: APPID }
+      return seal(composeRefund(newId(), party, { outTradeNo, ...of, ...amounts, status: 'SUCCESS', at }), at)
+    },
     alipay: (outTradeNo, change = {}) => ({
       path: path('alipay'),
       ...signNotice({ ...notice(outTradeNo, new Date()), ...change }, alipayKey),
@@ -122,12 +126,14 @@ export function createMerchant(name = 'shop1'): TestMerchant {
   }
 }
 
+const transactionIdOf = (outTradeNo: string) => `4200${outTradeNo}`
+
 /** What WeChat Pay says of a payment. */
 export const transaction = (outTradeNo: string, at: Date) => ({
   mchid: MCHID,
   appid: APPID,
   out_trade_no: outTradeNo,
-  transaction_id: `4200${outTradeNo}`,
+  transaction_id: transactionIdOf(outTradeNo),
   trade_type: 'JSAPI',
   trade_state: 'SUCCESS',
   trade_state_desc: '支付成功',
