@@ -24,8 +24,8 @@ export interface Installation {
   /** Environment of a process of this installation. */
   readonly env: (more?: Readonly<Record<string, string>>) => NodeJS.ProcessEnv
   readonly laneOf: (outTradeNo: string) => number
-  /** Creates orders as the api does, 100 of CNY each. */
-  readonly createOrders: (outTradeNos: readonly string[], payload?: string) => Promise<void>
+  /** Creates orders as the api does, 100 of CNY each; by default they expire in an hour. */
+  readonly createOrders: (outTradeNos: readonly string[], payload?: string, expiresAtMs?: number) => Promise<void>
   /** Appends callbacks to their lanes, in order; resolves when the broker has them. */
   readonly send: (sent: readonly Sent[]) => Promise<void>
   /** Appends bytes as they are. */
@@ -80,8 +80,7 @@ export async function createInstallation(
         },
         stack,
       ),
-    createOrders: async (outTradeNos, payload) => {
-      const expiresAtMs = Date.now() + 3_600_000
+    createOrders: async (outTradeNos, payload, expiresAtMs = Date.now() + 3_600_000) => {
       for (let from = 0; from < outTradeNos.length; from += 500) {
         const bodies = outTradeNos.slice(from, from + 500).map((outTradeNo) => ({
           ...{ merchant: MERCHANT, outTradeNo, amountMinor: AMOUNT_MINOR, currency: 'CNY', expiresAtMs },
