@@ -20,6 +20,7 @@ export interface WholeSystem {
   readonly merchant: TestMerchant
   readonly topics: TestTopics
   readonly database: TestDatabase
+  readonly gateway: Measured
   readonly processors: readonly Measured[]
   /** The api, as the merchant. */
   readonly call: Call
@@ -66,7 +67,7 @@ export async function startWholeSystem(options: {
     const [gateway, api] = await Promise.all([start('src/gateway/main.ts'), start('src/api/main.ts'), ...processors])
     let files = 0
     return {
-      ...{ merchant, topics, database, stop, processors: await Promise.all(processors) },
+      ...{ merchant, topics, database, stop, gateway, processors: await Promise.all(processors) },
       call: callWith(`http://127.0.0.1:${api.port}`, token),
       post: async (callbacks) => {
         const file = join(dir, String(files++))
