@@ -3,6 +3,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
+import type { ApiReach } from './crash-points.ts'
 import { bearerHash, UNAUTHENTICATED } from './authenticate.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { forbidden, mayDo, NOT_FOUND, type Principal } from './policy.ts'
@@ -23,6 +24,7 @@ export interface AppDeps {
   readonly metrics: ApiMetrics
   readonly bodyBytesMax: number
   readonly inFlightMax: number
+  readonly reach: ApiReach
 }
 
 const NO_BODY: BodyRead & { kind: 'json' } = { kind: 'json', value: {} }
@@ -69,6 +71,7 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
       }))
       // A socket that closed before its body was complete is nobody's failure.
       if (request.destroyed && !request.complete) return
+      await deps.reach('before_answer')
       if (answer.kind === 'refused') logRefusal(answer.refusal, { requestId, caller, route: route.path })
       reply(response, answer, requestId)
       metrics.requests.inc({ method: route.method, route: route.path, status: statusOf(answer) })

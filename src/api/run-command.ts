@@ -2,6 +2,7 @@ import type { CommandRequest, Filed } from '../store/file-command.ts'
 import type { CommandWaiter } from './await-command.ts'
 import { answerOf } from './command-answer.ts'
 import { KEY_REUSED } from './idempotency-key.ts'
+import type { ApiReach } from './crash-points.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { NOT_FOUND } from './policy.ts'
 import type { Refusal } from './refusal.ts'
@@ -12,6 +13,7 @@ export interface CommandDeps {
   readonly waiter: Pick<CommandWaiter, 'wait'>
   readonly waitMs: number
   readonly metrics: ApiMetrics
+  readonly reach: ApiReach
 }
 
 const ARCHIVED: Refusal = {
@@ -26,7 +28,9 @@ export async function runCommand(request: CommandRequest, deps: CommandDeps): Pr
   if (filed.kind === 'archived') return refuse(ARCHIVED)
   if (filed.kind === 'key_reused') return refuse(KEY_REUSED)
   const { command } = filed
-  const finished = command.status === 'pending' ? await deps.waiter.wait(command.id, deps.waitMs) : command
+  const waiting = command.status === 'pending' ? deps.waiter.wait(command.id, deps.waitMs) : command
+  await deps.reach('command_waiting')
+  const finished = await waiting
   const { outcome, ...answer } = answerOf(finished ?? command)
   deps.metrics.commands.inc({ kind: request.kind, outcome })
   return answer

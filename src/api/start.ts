@@ -29,6 +29,7 @@ import { listBrakesRoute, releaseBrakeRoute, setBrakeRoute, type BrakeDeps } fro
 import { claimAnomalyRoute, releaseAnomalyRoute, type ClaimDeps } from './claim-anomaly-route.ts'
 import { closeOrderRoute } from './close-order-route.ts'
 import type { ApiConfig } from './config.ts'
+import { reachNothing, type ApiReach } from './crash-points.ts'
 import { createOrdersRoute } from './create-orders-route.ts'
 import {
   discardDeadLetterRoute,
@@ -53,9 +54,16 @@ const POOL_LIMITS = { connectMs: 2_000, statementMs: 5_000, lockMs: 2_000, answe
 /** Longer than a request can take once its body is here; the ten seconds that runProcess leaves are for the rest. */
 const DRAIN_MS_MAX = 20_000
 
+export interface ApiDeps {
+  readonly log?: Log
+  readonly clock?: Clock
+  /** Tests crash here. */
+  readonly reach?: ApiReach
+}
+
 /** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */
-export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clock } = {}): Promise<Api> {
-  const { log = createLog('api', config.LOG_LEVEL), clock = systemClock } = deps
+export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<Api> {
+  const { log = createLog('api', config.LOG_LEVEL), clock = systemClock, reach = reachNothing } = deps
   const { APP_ID: appId, DATABASE_URL: databaseUrl } = config
   const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
   const metrics = createApiMetrics()
@@ -74,8 +82,8 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
     readTimeline: (orderId: number) => readTimeline(pool, orderId, inputTopic),
   }
   const commands = {
-    fileCommand: (request: CommandRequest) => fileCommand(pool, appId, request),
-    ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics },
+    fileCommand: (request: CommandRequest) => fileCommand(pool, appId, request, (step) => reach(`command_${step}`)),
+    ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics, reach },
   }
   const anomalies: AnomalyDeps = {
     listAnomalies: (filter, page) => listAnomalies(pool, filter, page),
@@ -84,22 +92,25 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
   }
   const claims: ClaimDeps = {
     ...{ ...anomalies, metrics },
-    claimAnomaly: (request) => claimAnomaly(pool, request),
-    releaseAnomaly: (request) => releaseAnomaly(pool, request),
+    claimAnomaly: (request) => claimAnomaly(pool, request, (step) => reach(`claim_${step}`)),
+    releaseAnomaly: (request) => releaseAnomaly(pool, request, (step) => reach(`claim_${step}`)),
   }
   const brakes: BrakeDeps = {
     listBrakes: (merchant) => listBrakes(pool, merchant),
-    setBrake: (request) => setBrake(pool, appId, inputTopic, request),
-    releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request),
+    setBrake: (request) => setBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
+    releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
   }
   const deadLetters: DeadLetterDeps = {
     list: (filter, page) => listDeadLetters(pool, { ...filter, topic: inputTopic }, page),
     read: (id) => readDeadLetter(pool, inputTopic, id),
-    discard: (id, by) => discardDeadLetters(pool, { topic: inputTopic, ids: [id] }, { ...by, dryRun: false }),
+    discard: (id, by) =>
+      discardDeadLetters(pool, { topic: inputTopic, ids: [id] }, { ...by, dryRun: false }, (step) =>
+        reach(`discard_${step}`),
+      ),
   }
   const routes = [
     createOrdersRoute({
-      createOrders: (orders) => createOrders(pool, appId, orders),
+      createOrders: (orders) => createOrders(pool, appId, orders, (step) => reach(`create_${step}`)),
       laneOf: lanes.laneOf,
       ...{ metrics, log },
     }),
@@ -126,7 +137,7 @@ export async function startApi(config: ApiConfig, deps: { log?: Log; clock?: Clo
       return token && { tokenId: token.id, name: token.name, merchant: token.merchant, role: token.role }
     },
     mayKeepAlive: connections.mayKeepAlive,
-    ...{ clock, log, metrics, bodyBytesMax: config.BODY_BYTES_MAX, inFlightMax: config.IN_FLIGHT_MAX },
+    ...{ clock, log, metrics, bodyBytesMax: config.BODY_BYTES_MAX, inFlightMax: config.IN_FLIGHT_MAX, reach },
   })
   const server = createServer(SERVER_LIMITS, app)
   connections.countOn(server)

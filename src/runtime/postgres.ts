@@ -47,12 +47,22 @@ export function createPool(
   return pool
 }
 
+/** Where a test may end the process: `commit_sent` is when nobody knows, `after_commit` when nobody was told. */
+export type TransactionStep = 'before_begin' | 'before_commit' | 'commit_sent' | 'after_commit'
+export type OnStep<Step> = (step: Step) => void | Promise<void>
+export const noSteps = () => undefined
+
 /** Runs `work` in one READ COMMITTED transaction on a pooled connection; any error rolls back and is thrown on. */
-export async function transaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
+export async function transaction<T>(
+  pool: pg.Pool,
+  work: (tx: Transaction) => Promise<T>,
+  onStep: OnStep<TransactionStep> = noSteps,
+): Promise<T> {
+  await onStep('before_begin')
   const client = await pool.connect()
   let broken: Error | undefined
   try {
-    return await transactionOn(client, work)
+    return await transactionOn(client, work, onStep)
   } catch (error) {
     broken = error instanceof Error ? error : new Error(String(error))
     throw error
@@ -62,17 +72,26 @@ export async function transaction<T>(pool: pg.Pool, work: (tx: Transaction) => P
 }
 
 /** The same on a connection that the caller owns. */
-export async function transactionOn<T>(client: pg.ClientBase, work: (tx: Transaction) => Promise<T>): Promise<T> {
+export async function transactionOn<T>(
+  client: pg.ClientBase,
+  work: (tx: Transaction) => Promise<T>,
+  onStep: OnStep<TransactionStep> = noSteps,
+): Promise<T> {
   await client.query('begin isolation level read committed')
   let result: T
   try {
     result = await work(client as unknown as Transaction)
+    await onStep('before_commit')
   } catch (error) {
     await client.query('rollback').catch(() => undefined)
     throw error
   }
   // Never pipelined behind the last statement, and its tag is looked at.
-  const { command } = await client.query('commit')
+  const answer = client.query('commit')
+  answer.catch(() => undefined) // Awaited below, if the step does not throw.
+  await onStep('commit_sent')
+  const { command } = await answer
   if (command !== 'COMMIT') throw new RolledBack(`COMMIT answered ${command}`)
+  await onStep('after_commit')
   return result
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Refusal } from '../orders/decision.ts'
-import { transaction, type Transaction } from '../runtime/postgres.ts'
+import { noSteps, transaction, type OnStep, type Transaction, type TransactionStep } from '../runtime/postgres.ts'
 import { lockOrders } from './lock-orders.ts'
 import { noteAction } from './note-action.ts'
 
@@ -20,12 +20,20 @@ export interface ClaimRequest {
   readonly reason: string
 }
 
+/** `changed`: who did it is not noted yet. */
+export type ClaimStep = TransactionStep | 'locked' | 'changed'
+
 /** Makes the actor the owner, if it is open and nobody's. Safe to call again. */
-export const claimAnomaly = (pool: pg.Pool, { id, actor, reason }: ClaimRequest): Promise<Claimed> =>
-  change(pool, id, async (tx, now) => {
+export const claimAnomaly = (
+  pool: pg.Pool,
+  { id, actor, reason }: ClaimRequest,
+  onStep: OnStep<ClaimStep> = noSteps,
+): Promise<Claimed> =>
+  change(pool, id, onStep, async (tx, now) => {
     if (now.owner === actor) return { kind: 'done', isNew: false }
     if (now.owner !== null) return refused({ reason: 'claimed', owner: now.owner })
     await tx.query('update anomalies set owner = $2, claimed_at = now() where id = $1', [id, actor])
+    await onStep('changed')
     await noteAction(tx, { actor, action: 'anomaly_claim', target: JSON.stringify({ anomalyId: id }), reason })
     return { kind: 'done', isNew: true }
   })
@@ -38,11 +46,13 @@ export const claimAnomaly = (pool: pg.Pool, { id, actor, reason }: ClaimRequest)
 export const releaseAnomaly = (
   pool: pg.Pool,
   { id, actor, reason, from = actor }: ClaimRequest & { readonly from?: string },
+  onStep: OnStep<ClaimStep> = noSteps,
 ): Promise<Claimed> =>
-  change(pool, id, async (tx, { owner }) => {
+  change(pool, id, onStep, async (tx, { owner }) => {
     if (owner === null) return { kind: 'done', isNew: false }
     if (owner !== from) return refused({ reason: 'claimed', owner })
     await tx.query('update anomalies set owner = null, claimed_at = null where id = $1', [id])
+    await onStep('changed')
     const target = JSON.stringify({ anomalyId: id, owner })
     await noteAction(tx, { actor, action: 'anomaly_release', target, reason })
     return { kind: 'done', isNew: true }
@@ -58,18 +68,28 @@ interface Now {
 }
 
 /** Under the order's lock, as everything about an anomaly is written: a lane that answers it sees the claim or waits. */
-function change(pool: pg.Pool, id: number, work: (tx: Transaction, now: Now) => Promise<Claimed>): Promise<Claimed> {
-  return transaction(pool, async (tx) => {
-    const read = async () => {
-      const text = 'select order_id, owner, resolution, resolved_by from anomalies where id = $1'
-      return (await tx.query<Now>(text, [id])).rows[0]
-    }
-    const before = await read()
-    if (before === undefined) return refused({ reason: 'unknown_anomaly' })
-    const [locked] = await lockOrders(tx, [Number(before.order_id)])
-    const now = await read()
-    if (locked === undefined || now === undefined) return refused({ reason: 'unknown_anomaly' })
-    const { resolution, resolved_by: by } = now
-    return resolution === null ? work(tx, now) : refused({ reason: 'already_resolved', resolution, by })
-  })
+function change(
+  pool: pg.Pool,
+  id: number,
+  onStep: OnStep<ClaimStep>,
+  work: (tx: Transaction, now: Now) => Promise<Claimed>,
+): Promise<Claimed> {
+  return transaction(
+    pool,
+    async (tx) => {
+      const read = async () => {
+        const text = 'select order_id, owner, resolution, resolved_by from anomalies where id = $1'
+        return (await tx.query<Now>(text, [id])).rows[0]
+      }
+      const before = await read()
+      if (before === undefined) return refused({ reason: 'unknown_anomaly' })
+      const [locked] = await lockOrders(tx, [Number(before.order_id)])
+      await onStep('locked')
+      const now = await read()
+      if (locked === undefined || now === undefined) return refused({ reason: 'unknown_anomaly' })
+      const { resolution, resolved_by: by } = now
+      return resolution === null ? work(tx, now) : refused({ reason: 'already_resolved', resolution, by })
+    },
+    onStep,
+  )
 }

@@ -3,7 +3,7 @@ import { decideCreate } from '../orders/create.ts'
 import type { ExistingOrder } from '../orders/create-order.ts'
 import type { Status } from '../orders/model.ts'
 import type { BodyField, OrderBody } from '../orders/order-body.ts'
-import type { Transaction } from '../runtime/postgres.ts'
+import { noSteps, type OnStep, type Transaction, type TransactionStep } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { completeStubs } from './complete-stubs.ts'
 import { findTerms, type FoundTerms } from './find-terms.ts'
@@ -19,28 +19,42 @@ export type CreateResult =
   /** `busy`: the order's lane holds its lock for too long: ask again. */
   | ItemFault
 
+/** `insert`: of new orders; `complete`: of stubs. */
+export type CreateStep =
+  | `${'insert' | 'complete'}_${TransactionStep}`
+  | 'insert_written'
+  | 'complete_locked'
+  /** The lane is not told yet. */
+  | 'complete_written'
+
 /**
  * Creates orders, each with its own result at the same index; safe to call again with the same ones. New orders need
  * nobody's lock. A stub (its callback came first) does, so stubs get a transaction of their own. A lane that is slow
  * with some of them, or is just making them, keeps no other order waiting for longer than the pool's lock timeout.
  * @param orders a key may be there twice: the first one counts, as if they came one after another
  */
-export async function createOrders(pool: pg.Pool, appId: string, orders: readonly NewOrder[]): Promise<CreateResult[]> {
+export async function createOrders(
+  pool: pg.Pool,
+  appId: string,
+  orders: readonly NewOrder[],
+  onStep: OnStep<CreateStep> = noSteps,
+): Promise<CreateResult[]> {
   const firsts = new Map<string, NewOrder>()
   for (const order of orders) if (!firsts.has(keyOf(order))) firsts.set(keyOf(order), order)
   const settled = new Map<string, Settled>()
   const settle = async (
+    part: 'insert' | 'complete',
     asked: readonly NewOrder[],
     work: (tx: Transaction, part: readonly NewOrder[]) => Promise<Settled[]>,
   ) => {
     // By lane: what one slow lane holds lies side by side.
     const byLane = asked.toSorted((a, b) => a.lane - b.lane)
-    const values = await settleApart(pool, byLane, work)
+    const values = await settleApart(pool, byLane, work, (step) => onStep(`${part}_${step}`))
     byLane.forEach((order, index) => settled.set(keyOf(order), values[index] ?? { kind: 'busy' }))
   }
-  await settle([...firsts.values()], insertNew)
+  await settle('insert', [...firsts.values()], (tx, part) => insertNew(tx, part, onStep))
   const stubs = [...firsts.values()].filter((order) => settled.get(keyOf(order))?.kind === 'stub')
-  await settle(stubs, (tx, part) => completeLocked(tx, appId, part))
+  await settle('complete', stubs, (tx, part) => completeLocked(tx, appId, part, onStep))
   return orders.map((order) => {
     const value = settled.get(keyOf(order))
     if (value === undefined) throw new Error('an order without a result')
@@ -55,8 +69,9 @@ type Settled =
   | { readonly kind: 'stub' }
   | ItemFault
 
-async function insertNew(tx: Transaction, orders: readonly NewOrder[]): Promise<Settled[]> {
+async function insertNew(tx: Transaction, orders: readonly NewOrder[], onStep: OnStep<CreateStep>): Promise<Settled[]> {
   const ids = await insertOrders(tx, orders)
+  await onStep('insert_written')
   // After the insert, so that an order which another transaction has just committed is seen.
   const terms = await findTerms(
     tx,
@@ -74,11 +89,17 @@ async function insertNew(tx: Transaction, orders: readonly NewOrder[]): Promise<
   return settled
 }
 
-async function completeLocked(tx: Transaction, appId: string, stubs: readonly NewOrder[]): Promise<Settled[]> {
+async function completeLocked(
+  tx: Transaction,
+  appId: string,
+  stubs: readonly NewOrder[],
+  onStep: OnStep<CreateStep>,
+): Promise<Settled[]> {
   const bodies = stubs.map(({ body }) => body)
   const idsOf = (terms: readonly FoundTerms[]) =>
     terms.flatMap((found) => (found.kind === 'order' ? found.orderId : []))
   await lockOrders(tx, idsOf(await findTerms(tx, bodies)))
+  await onStep('complete_locked')
   // Read again: the one before the lock was only to find the ids.
   const terms = await findTerms(tx, bodies)
   const toComplete: { orderId: number; body: OrderBody }[] = []
@@ -88,7 +109,10 @@ async function completeLocked(tx: Transaction, appId: string, stubs: readonly Ne
     toComplete.push({ orderId: found.orderId, body })
     return { kind: 'created', body }
   })
-  if (toComplete.length > 0) await notifyLanes(tx, appId, await completeStubs(tx, toComplete))
+  if (toComplete.length === 0) return settled
+  const lanes = await completeStubs(tx, toComplete)
+  await onStep('complete_written')
+  await notifyLanes(tx, appId, lanes)
   return settled
 }
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { transaction } from '../runtime/postgres.ts'
+import { noSteps, transaction, type OnStep, type TransactionStep } from '../runtime/postgres.ts'
 import { findArchived } from './find-archived.ts'
 import { notifyLanes } from './notify.ts'
 import { COMMAND_COLUMNS, commandOf, type Command, type CommandRow } from './read-commands.ts'
@@ -40,26 +40,39 @@ const FIND_BY_KEY = {
     where c.merchant = $1 and c.idempotency_key = $2`,
 }
 
+/** `filed`: it is inserted, its lane is not told yet. */
+export type CommandStep = TransactionStep | 'filed'
+
 /** Files a command for its order's lane, which alone decides it, and wakes the lane. Safe to call again. */
-export async function fileCommand(pool: pg.Pool, appId: string, request: CommandRequest): Promise<Filed> {
+export async function fileCommand(
+  pool: pg.Pool,
+  appId: string,
+  request: CommandRequest,
+  onStep: OnStep<CommandStep> = noSteps,
+): Promise<Filed> {
   const { merchant, outTradeNo, kind, idempotencyKey, bodyHash, body, actor } = request
-  return transaction(pool, async (tx) => {
-    const values = [merchant, outTradeNo, kind, idempotencyKey, bodyHash, body, actor]
-    const filed = await rowsOf<[lane: number]>(tx, FILE_COMMAND, values)
-    await notifyLanes(
-      tx,
-      appId,
-      filed.map(([lane]) => lane),
-    )
-    type Row = [bodyHash: string | null, ...CommandRow]
-    // After the insert: it also sees what another request with this key has just committed.
-    const [row] = await rowsOf<Row>(tx, FIND_BY_KEY, [merchant, idempotencyKey])
-    if (row === undefined)
-      return (await findArchived(tx, merchant, outTradeNo)) === undefined
-        ? { kind: 'unknown_order' }
-        : { kind: 'archived' }
-    const [storedHash, ...columns] = row
-    if (storedHash !== bodyHash.toString('hex')) return { kind: 'key_reused' }
-    return { kind: 'filed', command: commandOf(columns), isNew: filed.length > 0 }
-  })
+  return transaction(
+    pool,
+    async (tx) => {
+      const values = [merchant, outTradeNo, kind, idempotencyKey, bodyHash, body, actor]
+      const filed = await rowsOf<[lane: number]>(tx, FILE_COMMAND, values)
+      await onStep('filed')
+      await notifyLanes(
+        tx,
+        appId,
+        filed.map(([lane]) => lane),
+      )
+      type Row = [bodyHash: string | null, ...CommandRow]
+      // After the insert: it also sees what another request with this key has just committed.
+      const [row] = await rowsOf<Row>(tx, FIND_BY_KEY, [merchant, idempotencyKey])
+      if (row === undefined)
+        return (await findArchived(tx, merchant, outTradeNo)) === undefined
+          ? { kind: 'unknown_order' }
+          : { kind: 'archived' }
+      const [storedHash, ...columns] = row
+      if (storedHash !== bodyHash.toString('hex')) return { kind: 'key_reused' }
+      return { kind: 'filed', command: commandOf(columns), isNew: filed.length > 0 }
+    },
+    onStep,
+  )
 }

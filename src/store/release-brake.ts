@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { transaction } from '../runtime/postgres.ts'
+import { noSteps, transaction, type OnStep } from '../runtime/postgres.ts'
 import { int } from './statement.ts'
-import { tellLanes, type OnStep } from './tell-lanes.ts'
+import { tellLanes, type BrakeStep } from './tell-lanes.ts'
 
 export type Released =
   | {
@@ -22,27 +22,32 @@ export async function releaseBrake(
   appId: string,
   topic: string,
   request: { readonly id: number; readonly merchant: string | null; readonly actor: string; readonly reason: string },
-  onStep: OnStep = () => undefined,
+  onStep: OnStep<BrakeStep> = noSteps,
 ): Promise<Released> {
   const { id, merchant, actor, reason } = request
-  const ruled = await transaction(pool, async (tx) => {
-    const { rows } = await tx.query<{ is_released: boolean; scope: Record<string, string | null> }>(
-      `select released_at is not null as is_released,
+  const ruled = await transaction(
+    pool,
+    async (tx) => {
+      const { rows } = await tx.query<{ is_released: boolean; scope: Record<string, string | null> }>(
+        `select released_at is not null as is_released,
          jsonb_build_object('merchant', merchant, 'outTradeNo', out_trade_no, 'eventType', event_type) as scope
        from brakes where id = $1 and ($2::text is null or merchant = $2) for no key update`,
-      [id, merchant],
-    )
-    if (rows[0] === undefined) return undefined
-    if (rows[0].is_released) return 'same' as const
-    await tx.query(`update brakes set released_at = now(), released_by = $2, release_reason = $3 where id = $1`, [
-      ...[id, actor, reason],
-    ])
-    await tx.query(
-      `insert into operator_actions (actor, action, target, reason) values ($1, 'brake_release', $2, $3)`,
-      [...[actor, { brake: id, ...rows[0].scope }, reason]],
-    )
-    return 'released' as const
-  })
+        [id, merchant],
+      )
+      if (rows[0] === undefined) return undefined
+      if (rows[0].is_released) return 'same' as const
+      await tx.query(`update brakes set released_at = now(), released_by = $2, release_reason = $3 where id = $1`, [
+        ...[id, actor, reason],
+      ])
+      await onStep('changed')
+      await tx.query(
+        `insert into operator_actions (actor, action, target, reason) values ($1, 'brake_release', $2, $3)`,
+        [...[actor, { brake: id, ...rows[0].scope }, reason]],
+      )
+      return 'released' as const
+    },
+    onStep,
+  )
   if (ruled === undefined) return { kind: 'unknown_brake' }
   await onStep('ruled')
   const { rows } = await pool.query<{ n: string }>('select count(*) as n from waiting_events where brake_id = $1', [id])

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { isBusy, isDataFault } from '../runtime/postgres-fault.ts'
-import { transaction, type Transaction } from '../runtime/postgres.ts'
+import { noSteps, transaction, type OnStep, type Transaction, type TransactionStep } from '../runtime/postgres.ts'
 
 /** Why an item has no result of its own. */
 export type ItemFault =
@@ -26,16 +26,21 @@ export async function settleApart<Item, Result>(
   pool: pg.Pool,
   items: readonly Item[],
   work: (tx: Transaction, items: readonly Item[]) => Promise<readonly Result[]>,
+  onStep: OnStep<TransactionStep> = noSteps,
 ): Promise<(Result | ItemFault)[]> {
   const results: (Result | ItemFault)[] = items.map(() => ({ kind: 'busy' }))
   const parts = items.length === 0 ? [] : [{ from: 0, to: items.length }]
   let waits = 0
   for (const [nth, { from, to }] of parts.entries()) {
     try {
-      const done = await transaction(pool, async (tx) => {
-        if (nth > 0) await tx.query(`set local lock_timeout = ${NEXT_WAITS_MS}`)
-        return work(tx, items.slice(from, to))
-      })
+      const done = await transaction(
+        pool,
+        async (tx) => {
+          if (nth > 0) await tx.query(`set local lock_timeout = ${NEXT_WAITS_MS}`)
+          return work(tx, items.slice(from, to))
+        },
+        onStep,
+      )
       results.splice(from, done.length, ...done)
     } catch (error) {
       const fault = faultOf(error)

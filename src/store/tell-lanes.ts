@@ -1,10 +1,11 @@
 import type pg from 'pg'
 import { isBusy } from '../runtime/postgres-fault.ts'
+import { noSteps, type OnStep, type TransactionStep } from '../runtime/postgres.ts'
 import { lanesChannel } from './notify.ts'
 import { int } from './statement.ts'
 
-/** What tests do between two steps. */
-export type OnStep = (step: 'ruled' | 'told_lane' | 'told') => void | Promise<void>
+/** `changed`: who did it is not noted yet; `ruled`: it is committed, no lane knows of it. */
+export type BrakeStep = TransactionStep | 'changed' | 'ruled' | 'told_lane' | 'told'
 
 // A lane in a transaction of its own: a lane that is slow keeps no other waiting. Whoever decides by older brakes is
 // refused from here on, and what is numbered by then has a number below the counter.
@@ -48,7 +49,7 @@ export async function tellLanes(
   appId: string,
   topic: string,
   { brakeId, phase }: { brakeId: number; phase: 'set' | 'released' },
-  onStep: OnStep = () => undefined,
+  onStep: OnStep<BrakeStep> = noSteps,
 ): Promise<number[]> {
   const isReleased = phase === 'released'
   const { rows } = await pool.query<{ lane: number }>(UNTOLD, [topic, brakeId, isReleased])

@@ -2,6 +2,7 @@ import { createServer, request as httpRequest, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createApp, type AppDeps } from '../../src/api/app.ts'
+import { reachNothing } from '../../src/api/crash-points.ts'
 import { createApiMetrics } from '../../src/api/metrics.ts'
 import type { Principal } from '../../src/api/policy.ts'
 import type { ApiRequest, Route } from '../../src/api/route.ts'
@@ -38,6 +39,7 @@ async function serve(handle: Route['handle'], principal: Principal = merchant, d
     metrics,
     bodyBytesMax: 1_000,
     inFlightMax: 2,
+    reach: reachNothing,
     ...deps,
   })
   const listening = (server = createServer(app))

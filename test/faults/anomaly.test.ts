@@ -11,7 +11,7 @@ import { insertApiToken } from '../../src/store/api-tokens.ts'
 import { fileCommand } from '../../src/store/file-command.ts'
 import { recordTopology } from '../../src/store/topology.ts'
 import { callWith, type Answer, type Call } from '../api/start-api.ts'
-import { startChild } from '../helpers/child.ts'
+import { portOf, startApiChild } from '../helpers/child.ts'
 import { startCrashing } from '../helpers/crash.ts'
 import { createInstallation, MERCHANT, payment, type Installation } from '../helpers/installation.ts'
 import { javaConsume } from '../helpers/java-consumer.ts'
@@ -138,16 +138,12 @@ describe('the processor', () => {
   })
 })
 
-const CHILD = new URL('../helpers/api-child.ts', import.meta.url).pathname
-
 /** @returns whether it died before it answered */
 async function diesAt(statement: number, when: string, work: (call: Call) => Promise<Answer>): Promise<boolean> {
   const env = it.env({ CRASH_STATEMENT: String(statement), CRASH_WHEN: when, COMMAND_WAIT_MS: '20000' })
-  const child = startChild(CHILD, env)
+  const child = startApiChild(env)
   try {
-    const isUp = (line: Readonly<Record<string, unknown>>) => line['msg'] === 'api listens'
-    await child.said('that it listens', isUp)
-    const port = Number(child.lines.find(isUp)?.['port'])
+    const port = await portOf(child)
     const answer = await work(callWith(`http://127.0.0.1:${port}`, token)).catch(() => undefined)
     if (answer === undefined) expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
     else expect(answer.status).toBe(200)

@@ -1,13 +1,14 @@
 /**
  * An api that dies at a statement of the first request that looks for an anomaly: `CRASH_STATEMENT` counts them from
  * there, 1 is the first. `CRASH_WHEN=sent`: it is on its way, and nobody knows what becomes of it; `answered`: Postgres
- * has answered, and nobody was told.
+ * has answered, and nobody was told. Or at a point that has a name, as a processor does (`crash-here.ts`).
  */
 import pg from 'pg'
 import { readApiConfig } from '../../src/api/config.ts'
 import { startApi } from '../../src/api/start.ts'
 import { runProcess } from '../../src/runtime/lifecycle.ts'
 import { createLog } from '../../src/runtime/log.ts'
+import { reachToCrash } from './crash-here.ts'
 
 const { CRASH_STATEMENT = '0', CRASH_WHEN = 'sent' } = process.env
 const FIRST = /from anomalies a join orders/
@@ -36,5 +37,5 @@ prototype.query = function (config, ...rest) {
 await runProcess(async () => {
   const config = readApiConfig(process.env)
   const log = createLog('api', 'info')
-  return { running: await startApi(config, { log }), log }
+  return { running: await startApi(config, { log, reach: reachToCrash }), log }
 })

@@ -77,3 +77,13 @@ export function startChild(file: string, env: NodeJS.ProcessEnv): Child {
 
 const PROCESSOR = new URL('./processor-child.ts', import.meta.url).pathname
 export const startProcessorChild = (env: NodeJS.ProcessEnv) => startChild(PROCESSOR, env)
+
+const API = new URL('./api-child.ts', import.meta.url).pathname
+export const startApiChild = (env: NodeJS.ProcessEnv) => startChild(API, env)
+
+/** Where an api that was started as a child listens. */
+export async function portOf(api: Child): Promise<number> {
+  const isUp = (line: Readonly<Record<string, unknown>>) => line['msg'] === 'api listens'
+  await api.said('that it listens', isUp)
+  return Number(api.lines.find(isUp)?.['port'])
+}

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOCAL_DIR } from '../../dev/parts/state.ts'
+import type { ApiCrashPoint } from '../../src/api/crash-points.ts'
 import type { CrashPoint } from '../../src/processor/crash-points.ts'
-import { startProcessorChild, type Child } from './child.ts'
+import { portOf, startApiChild, startProcessorChild, type Child } from './child.ts'
 import type { Installation } from './installation.ts'
 import { until } from './until.ts'
 
@@ -15,11 +16,30 @@ export interface CrashingChild extends Child {
 }
 
 /** A processor in a process of its own that dies (`kill`) or freezes (`stop`) at a point. */
-export function startCrashing(
+export const startCrashing = (
   installation: Installation,
   point: CrashPoint | 'in_mutant',
   action: 'kill' | 'stop',
   more: Readonly<Record<string, string>> = {},
+): CrashingChild => crashing(startProcessorChild, installation, point, action, more)
+
+/** An api in a process of its own that does so; `port` once it listens. */
+export async function startCrashingApi(
+  installation: Installation,
+  point: ApiCrashPoint,
+  action: 'kill' | 'stop',
+  more: Readonly<Record<string, string>> = {},
+): Promise<CrashingChild & { readonly port: number }> {
+  const child = crashing(startApiChild, installation, point, action, more)
+  return { ...child, port: await portOf(child) }
+}
+
+function crashing(
+  start: (env: NodeJS.ProcessEnv) => Child,
+  installation: Installation,
+  point: string,
+  action: 'kill' | 'stop',
+  more: Readonly<Record<string, string>>,
 ): CrashingChild {
   mkdirSync(MARKERS, { recursive: true })
   const marker = join(MARKERS, randomUUID())
@@ -27,13 +47,13 @@ export function startCrashing(
     ...{ CRASH_AT: point, CRASH_ACTION: action, CRASH_MARKER: marker, LOG_LEVEL: 'info' },
     ...more,
   })
-  const child = startProcessorChild(env)
+  const child = start(env)
   let seen = false
   return {
     ...child,
     reached: async (deadlineMs = 30_000) => {
       await until(
-        `the processor reaches ${point}`,
+        `it reaches ${point}`,
         () => {
           if (seen) return true
           if (existsSync(marker)) {

@@ -3,26 +3,15 @@
  * `CRASH_PASSAGE`-th passage. It writes `CRASH_MARKER` first, so that a point that was never reached is noticed.
  * `MUTANT` breaks a rule on purpose: what the rule is for shows in the test.
  */
-import { writeFileSync } from 'node:fs'
-import type { CrashPoint } from '../../src/processor/crash-points.ts'
 import { readProcessorConfig } from '../../src/processor/config.ts'
 import { startProcessor } from '../../src/processor/start.ts'
 import type { Steps } from '../../src/processor/steps.ts'
 import { runProcess } from '../../src/runtime/lifecycle.ts'
 import { createLog } from '../../src/runtime/log.ts'
+import { crash, reachToCrash } from './crash-here.ts'
 
-const { CRASH_AT, CRASH_ACTION = 'kill', CRASH_MARKER = '', CRASH_PASSAGE = '1', MUTANT } = process.env
+const { MUTANT } = process.env
 let passages = 0
-
-export function crash(): void {
-  writeFileSync(CRASH_MARKER, `${process.pid}\n`)
-  if (CRASH_ACTION === 'throw') throw new Error(`crash at ${CRASH_AT ?? ''}`)
-  process.kill(process.pid, CRASH_ACTION === 'stop' ? 'SIGSTOP' : 'SIGKILL')
-}
-
-const reach = (point: CrashPoint) => {
-  if (point === CRASH_AT && ++passages === Number(CRASH_PASSAGE)) crash()
-}
 
 /** Large enough to fill every socket buffer of the loopback. */
 const UNREAD_ANSWER = `select repeat('x', 8192) from generate_series(1, 8192)`
@@ -78,5 +67,5 @@ const mutate = (steps: Steps): Steps => {
 await runProcess(async () => {
   const config = readProcessorConfig(process.env)
   const log = createLog('processor', config.LOG_LEVEL)
-  return { running: await startProcessor(config, { log, reach, changeSteps: mutate }), log }
+  return { running: await startProcessor(config, { log, reach: reachToCrash, changeSteps: mutate }), log }
 })
