@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import avro from 'avsc'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readApiConfig } from '../../src/api/config.ts'
+import { API_CRASH_POINTS } from '../../src/api/crash-points.ts'
 import { startApi, type Api } from '../../src/api/start.ts'
 import { CRASH_POINTS } from '../../src/processor/crash-points.ts'
 import { mintToken } from '../../src/runtime/access-token.ts'
@@ -12,7 +13,7 @@ import { fileCommand } from '../../src/store/file-command.ts'
 import { recordTopology } from '../../src/store/topology.ts'
 import { callWith, type Answer, type Call } from '../api/start-api.ts'
 import { portOf, startApiChild } from '../helpers/child.ts'
-import { startCrashing } from '../helpers/crash.ts'
+import { startCrashing, startCrashingApi } from '../helpers/crash.ts'
 import { createInstallation, MERCHANT, payment, type Installation } from '../helpers/installation.ts'
 import { javaConsume } from '../helpers/java-consumer.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
@@ -22,6 +23,8 @@ import { until } from '../helpers/until.ts'
 const LANES = 2
 /** A wake has no input offset to resolve. */
 const POINTS = CRASH_POINTS.filter((point) => /^(wake|emit)_/.test(point) && point !== 'emit_after_resolve')
+/** Of the api. */
+const COMMAND_POINTS = API_CRASH_POINTS.filter((point) => /^command_|^before_answer/.test(point))
 /** More than a request has. */
 const STATEMENTS = 12
 
@@ -44,6 +47,7 @@ beforeAll(async () => {
   call = callWith(`http://127.0.0.1:${api.port}`, token)
   await makeAnomalies([
     ...POINTS,
+    ...COMMAND_POINTS,
     ...['resolve', 'claim'].flatMap((verb) =>
       Array.from({ length: STATEMENTS }, (_, i) => [`${verb}-${i + 1}-sent`, `${verb}-${i + 1}-answered`]).flat(),
     ),
@@ -154,6 +158,31 @@ async function diesAt(statement: number, when: string, work: (call: Call) => Pro
 }
 
 describe('the api', () => {
+  test('kill -9 at each named point of a resolution, while its lane decides: the request that is sent again is told', async () => {
+    const processor = await startTestProcessor(it)
+    try {
+      await untilSettled([processor], LANES, 60_000)
+      for (const point of COMMAND_POINTS) {
+        const child = await startCrashingApi(it, point, 'kill', { COMMAND_WAIT_MS: '20000' })
+        try {
+          const lost = resolve(callWith(`http://127.0.0.1:${child.port}`, token), point).catch(() => 'cut off')
+          await child.reached()
+          expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
+          expect([point, await lost]).toEqual([point, 'cut off'])
+        } finally {
+          await child.kill()
+        }
+        const { filed, ...state } = (await stateOf(point)) ?? {}
+        expect([nothing, all]).toContainEqual(state)
+        if (/_(before_begin|filed|before_commit)$/.test(point)) expect([point, filed]).toEqual([point, 0])
+        if (/_after_commit|_waiting|_answer$/.test(point)) expect([point, filed]).toEqual([point, 1])
+        await until(`${point} is answered`, async () => (await resolve(call, point)).status === 200)
+        expect(await stateOf(point)).toEqual({ ...all, filed: 1 })
+      }
+    } finally {
+      await processor.stop()
+    }
+  })
   test('kill -9 at each statement of a resolution: one command, one answer', async () => {
     const processor = await startTestProcessor(it)
     try {

@@ -6,6 +6,7 @@ import type { RunningProcessor } from '../../src/processor/start.ts'
 import { mintToken } from '../../src/runtime/access-token.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { insertApiToken } from '../../src/store/api-tokens.ts'
+import { portOf, startApiChild, type Child } from '../helpers/child.ts'
 import {
   AMOUNT_MINOR,
   callbackOf,
@@ -21,6 +22,9 @@ import { callWith, type Call } from '../api/start-api.ts'
 let it: Installation
 let processor: RunningProcessor
 let api: Api
+/** An api in a process of its own. */
+let other: Child
+/** Each asks another api. */
 let ann: Call
 let bob: Call
 const POLICIES = JSON.stringify({
@@ -32,16 +36,18 @@ beforeAll(async () => {
   processor = await startTestProcessor(it, { POLICIES })
   await untilSettled([processor], 2)
   api = await startApi(readApiConfig(it.env({ LOG_LEVEL: 'silent' })), { log: createLog('api', 'silent') })
-  const tokenOf = async (name: string) => {
+  other = startApiChild(it.env({ LOG_LEVEL: 'info' }))
+  const tokenOf = async (name: string, port: number) => {
     const { token, hash } = mintToken()
     const of = { name, merchant: MERCHANT, role: 'operator', expiresAtMs: null } as const
     await insertApiToken(it.database.pool, { ...of, tokenHash: hash })
-    return callWith(`http://127.0.0.1:${api.port}`, token)
+    return callWith(`http://127.0.0.1:${port}`, token)
   }
-  ;[ann, bob] = [await tokenOf('ann'), await tokenOf('bob')]
+  ;[ann, bob] = [await tokenOf('ann', api.port), await tokenOf('bob', await portOf(other))]
   await until('the api is ready', async () => (await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`)).ok)
 })
 afterAll(async () => {
+  expect(await other.stop()).toEqual({ code: 0, signal: null })
   await api.stop()
   await processor.stop()
   await it.drop()
