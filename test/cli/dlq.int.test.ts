@@ -66,6 +66,13 @@ test('a poison record among 10,000: the others go through; replayed after a fix 
   const [letter] = await open(1)
   if (letter === undefined) throw new Error('no dead letter')
   expect(letter).toMatchObject({ reason: 'unprocessable', out_trade_no: 'K5000', status: 'open' })
+  const { rows: outcomes } = await pool.query<{ outcome: string; n: number }>(
+    'select outcome::text, count(*)::int as n from deliveries group by 1 order by 1',
+  )
+  expect(outcomes).toEqual([
+    { outcome: 'applied', n: others.length },
+    { outcome: 'dead_letter', n: 1 },
+  ])
 
   // Before the fix it fails again, and says so: a new dead letter, which knows how often.
   const failed = await replay(String(letter.id))
