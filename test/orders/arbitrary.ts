@@ -40,7 +40,8 @@ export const providerFact: fc.Arbitrary<Fact> = fc.oneof(
   { weight: 2, arbitrary: other('payment_failed', 'refund_failed', 'disputed') },
   { weight: 1, arbitrary: other('provider_closed') },
 )
-const workerFact = other('shipment_completed', 'fulfillment_failed', 'goods_returned')
+/** What a worker can report. */
+export const workerFact = other('shipment_completed', 'fulfillment_failed', 'goods_returned')
 /** The same identity with another content. */
 const contradiction = payment.map((one) => ({ ...one, amountMinor: one.amountMinor - 1 }))
 

@@ -5,6 +5,7 @@ import { printedRandom } from '../helpers/seed.ts'
 import { providerFact, step } from './arbitrary.ts'
 import { aFact, aPayment, aRefund, EXPIRES_MS, fact } from './build.ts'
 import { Shop, type Step } from './shop.ts'
+import { permutations, subsets } from './subsets.ts'
 import { touchesArrivalOrder } from './trace.ts'
 
 const { seed } = printedRandom('confluence')
@@ -132,13 +133,3 @@ test('a fact that comes again, later and from elsewhere, changes nothing', () =>
 })
 
 const identity = ({ eventType, providerRef }: Fact) => `${eventType}/${providerRef}`
-
-function subsets<T>(items: readonly T[], size: number): T[][] {
-  if (size === 0) return [[]]
-  return items.flatMap((first, index) => subsets(items.slice(index + 1), size - 1).map((rest) => [first, ...rest]))
-}
-
-function permutations<T>(items: readonly T[]): T[][] {
-  if (items.length < 2) return [[...items]]
-  return items.flatMap((first, index) => permutations(items.toSpliced(index, 1)).map((rest) => [first, ...rest]))
-}

@@ -10,6 +10,12 @@ export type Step = Item | { readonly kind: 'create'; readonly orderId: number }
 /** What names a row that somebody saw (an anomaly, a timer), so that it was there before the batch; or makes one. */
 const NEEDS_ROWS: ReadonlySet<Step['kind']> = new Set(['create', 'resolve', 'held_limit'])
 
+/** What orders of a running system are called, and when they expire. */
+export interface RealTerms {
+  readonly nameOf?: (orderId: number) => string
+  readonly expiresAtMsOf?: (orderId: number) => number
+}
+
 interface Row {
   order: Order
   readonly facts: Map<string, StoredFact>
@@ -29,9 +35,16 @@ export class Shop {
   private readonly eventIds = new Set<string>()
   private anomalyCount = 0
 
-  constructor(orderIds: readonly number[], groupOf: (orderId: number) => string | null = () => null) {
+  private readonly expiresAtMsOf: (orderId: number) => number
+
+  constructor(
+    orderIds: readonly number[],
+    groupOf: (orderId: number) => string | null = () => null,
+    real: RealTerms = {},
+  ) {
+    this.expiresAtMsOf = real.expiresAtMsOf ?? (() => EXPIRES_MS)
     for (const id of orderIds) {
-      const order = stub(id, groupOf(id))
+      const order = stub(id, groupOf(id), real.nameOf?.(id) ?? `A-${id}`)
       this.rows.set(id, { order, facts: new Map(), anomalies: new Map(), timers: new Set() })
     }
   }
@@ -68,7 +81,13 @@ export class Shop {
   private create(orderId: number) {
     const row = this.row(orderId)
     if (row.order.status !== 'awaited') return
-    row.order = { ...row.order, status: 'pending', amountMinor: AMOUNT, currency: 'CNY', expiresAtMs: EXPIRES_MS }
+    row.order = {
+      ...row.order,
+      status: 'pending',
+      amountMinor: AMOUNT,
+      currency: 'CNY',
+      expiresAtMs: this.expiresAtMsOf(orderId),
+    }
     row.timers.add('expiry:')
   }
 
@@ -155,10 +174,10 @@ export class Shop {
   }
 }
 
-const stub = (id: number, groupKey: string | null): Order => ({
+const stub = (id: number, groupKey: string | null, outTradeNo: string): Order => ({
   id,
   merchant: 'shop',
-  outTradeNo: `A-${id}`,
+  outTradeNo,
   status: 'awaited',
   amountMinor: null,
   currency: null,
