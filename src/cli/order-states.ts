@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
-import { STATUSES } from '../orders/model.ts'
+import type { FactCell } from '../orders/cell.ts'
+import { STATUSES, type Status } from '../orders/model.ts'
 import { ON_COMMAND } from '../orders/on-command.ts'
 import { ON_FACT } from '../orders/on-fact.ts'
-import { printStates } from '../orders/states.ts'
+import { printStates, sayFact } from '../orders/states.ts'
 import type { Run } from './run-cli.ts'
 
 export const addOrderStates = (noun: Command, run: Run) =>
@@ -13,23 +14,21 @@ export const addOrderStates = (noun: Command, run: Run) =>
       run(
         () =>
           Promise.resolve({
-            json: { facts: saysOf(ON_FACT), commands: saysOf(ON_COMMAND) },
+            json: {
+              facts: cellsOf<FactCell>(ON_FACT, sayFact),
+              commands: cellsOf<{ readonly says: string }>(ON_COMMAND, ({ says }) => says),
+            },
             text: printStates().trimEnd(),
           }),
         command,
       ),
     )
 
-/** Status → fact or command → what the cell says. */
-const saysOf = (cells: Record<(typeof STATUSES)[number], object>) =>
+/** Status → fact or command → the cell as the printed table has it, its ⇄ too. */
+const cellsOf = <Cell>(table: Record<Status, Readonly<Record<string, Cell>>>, say: (cell: Cell) => string) =>
   Object.fromEntries(
     STATUSES.map((status) => [
       status,
-      Object.fromEntries(
-        Object.entries(cells[status] as Record<string, { readonly says: string }>).map(([name, { says }]) => [
-          name,
-          says,
-        ]),
-      ),
+      Object.fromEntries(Object.entries(table[status]).map(([name, cell]) => [name, say(cell)])),
     ]),
   )

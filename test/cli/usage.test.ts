@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { durationSec, integer } from '../../src/cli/options.ts'
 import { listing, printable, table } from '../../src/cli/render.ts'
+import { FACT_KINDS, STATUSES } from '../../src/orders/model.ts'
+import { COMMAND_KINDS } from '../../src/orders/on-command.ts'
 import { paidonce, paidonceJson } from './paidonce.ts'
 
 const CLOSED = 'postgres://u:secretword@127.0.0.1:1/x'
@@ -88,7 +90,15 @@ test('order states prints the table of the documents, and every cell as JSON', a
   const { json: printed } = await paidonceJson(['order', 'states'])
   const json = printed as Record<string, Record<string, Record<string, string>>>
   expect(Object.keys(json['facts'] ?? {})).toHaveLength(6)
-  for (const cells of Object.values(json['facts'] ?? {})) expect(Object.values(cells)).not.toContain(undefined)
+  // Cell by cell the same words as the documents, ⇄ included.
+  for (const [table, kinds] of [
+    ['facts', FACT_KINDS],
+    ['commands', COMMAND_KINDS],
+  ] as const)
+    for (const status of STATUSES) {
+      const cells = kinds.map((kind) => json[table]?.[status]?.[kind])
+      expect(stdout).toContain(`\n| **${status}** | ${cells.join(' | ')} |\n`)
+    }
   expect(json['commands']?.['paid']?.['close']).toContain('already_paid')
 })
 
