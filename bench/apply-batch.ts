@@ -35,7 +35,14 @@ for (const share of DUPLICATES) {
       ),
     )
   if (Number(days) > 0) {
-    const limits = { aheadDays: Number(days) - 1, deliveriesDays: 365, eventsDays: 365, archiveAfterDays: 0 }
+    const limits = {
+      aheadDays: Number(days) - 1,
+      deliveriesDays: 365,
+      eventsDays: 365,
+      archiveAfterDays: 0,
+      settledDays: 0,
+      commandsDays: 0,
+    }
     const clock = clockAt(Date.now() - (Number(days) - 8) * 86_400_000) // A week of them is still to come.
     await maintain(database.pool, { clock, inputTopic: TOPIC, limits })
   }

@@ -12,7 +12,9 @@ import type { CliContext, Run } from './run-cli.ts'
 export const addMaintenanceRun = (noun: Command, run: Run) =>
   noun
     .command('run')
-    .description('make and drop partitions, archive finished orders; 1 if something is left for a person')
+    .description(
+      'make and drop partitions, archive finished orders, remove what was settled long ago; 1 if something is left for a person',
+    )
     .option('--dry-run', 'say what would be done, change nothing')
     .action((_options, command: Command) => run(maintenance, command))
 
@@ -35,12 +37,13 @@ const busy: Output = {
 }
 
 function shown(
-  { work, archived }: Extract<Maintained, { kind: 'done' }>,
+  { work, archived, removed }: Extract<Maintained, { kind: 'done' }>,
   { bytes, partitioned }: Growth,
   dryRun: boolean,
 ): Output {
   const sizes = [...bytes].sort(([, a], [, b]) => b - a)
   const kept = Object.entries(archived.kept).map(([reason, count]) => `${reason} ${count}`)
+  const gone = Object.entries(removed).flatMap(([name, rows]) => (rows > 0 ? `${name} ${rows}` : []))
   const verb = dryRun ? 'would be archived' : 'archived'
   return {
     json: {
@@ -48,6 +51,7 @@ function shown(
       partitions: work,
       archived_orders: archived.orders,
       kept_orders: archived.kept,
+      removed,
       tables: sizes.map(([name, size]) => ({ table: name, bytes: size })),
     },
     text: [
@@ -56,6 +60,7 @@ function shown(
         work.map((one) => rowOf(one)),
       ),
       `orders ${verb}: ${archived.orders}${kept.length > 0 ? `; old enough, and kept: ${kept.join(', ')}` : ''}`,
+      `settled long ago, ${dryRun ? 'would be removed' : 'removed'}: ${gone.length > 0 ? gone.join(', ') : 'nothing'}`,
       table(
         ['table', 'bytes', 'partitions', 'in none of them'],
         sizes.map(([name, size]) => {

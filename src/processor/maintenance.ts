@@ -2,13 +2,14 @@ import type pg from 'pg'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { KEPT_REASONS } from '../store/archive-orders.ts'
+import { REMOVED } from '../store/remove-aged.ts'
 import { maintain, type GrowthLimits } from '../store/maintain.ts'
 import { isFinding } from '../store/maintain-partitions.ts'
 import { readGrowth } from '../store/read-growth.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Of one run; what is left is for the next. */
-const ARCHIVE_MS = 10_000
+/** Of one run, for archiving and then for removing; what is left is for the next. */
+const BUDGET_MS = 10_000
 const DAY_MS = 86_400_000
 
 export interface MaintenanceParts {
@@ -27,7 +28,7 @@ export function createMaintenance({ pool, clock, metrics, log, inputTopic, limit
   let kept: Partial<Record<string, number>> = {}
 
   const run = async (limits: GrowthLimits) => {
-    const options = { clock, inputTopic, limits, isStopped, archiveMs: ARCHIVE_MS, archiveAfterId }
+    const options = { clock, inputTopic, limits, isStopped, budgetMs: BUDGET_MS, archiveAfterId }
     const done = await maintain(pool, options)
     metrics.maintenanceRuns.inc({ outcome: done.kind })
     if (done.kind === 'busy') return
@@ -37,6 +38,8 @@ export function createMaintenance({ pool, clock, metrics, log, inputTopic, limit
     const { orders, nextAfterId } = done.archived
     metrics.archivedOrders.inc(orders)
     if (orders > 0) log.info({ orders }, 'finished orders archived')
+    for (const kind of REMOVED) metrics.removedRows.inc({ table: kind }, done.removed[kind])
+    metrics.maintenanceSucceededAt.set(clock.now().getTime() / 1_000)
     for (const [reason, count] of Object.entries(done.archived.kept)) kept[reason] = (kept[reason] ?? 0) + count
     archiveAfterId = nextAfterId
     if (nextAfterId !== undefined) return
@@ -64,7 +67,7 @@ export function createMaintenance({ pool, clock, metrics, log, inputTopic, limit
     /** Before the first record, so that it finds its day's partition. Never rejects. */
     prepare: async () => {
       const failed = (error: unknown) => log.warn({ error: describeError(error) }, 'no partitions made at the start')
-      await run({ ...limits, archiveAfterDays: 0 })
+      await run({ ...limits, archiveAfterDays: 0, settledDays: 0, commandsDays: 0 })
         .then(sample)
         .catch(failed)
     },

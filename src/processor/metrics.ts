@@ -74,6 +74,11 @@ export function createMetrics(registry = new Registry()) {
     partitionRestBytes: gauge('partition_rest_bytes', 'How much lies in no day’s partition?', 'table'),
     maintenanceRuns: counter('maintenance_runs_total', 'How often did this process look after the tables?', 'outcome'),
     maintenanceFindings: gauge('maintenance_findings', 'What could the last run of this process not make or drop?'),
+    maintenanceSucceededAt: gauge(
+      'maintenance_last_success_timestamp_seconds',
+      'When did this process last look after the tables to the end?',
+    ),
+    removedRows: counter('removed_rows_total', 'How much that was settled long ago was removed?', 'table'),
     archivedOrders: counter('archived_orders_total', 'How many finished orders went into the archive?'),
     archiveKept: gauge(
       'archive_kept_orders',

@@ -107,4 +107,8 @@ export const GROWTH = {
   EVENTS_KEEP_DAYS: integer(1, 3_650).default(35),
   /** Finished orders that nothing has changed for so long leave the tables of the living; 0: never. */
   ARCHIVE_AFTER_DAYS: integer(0, 36_500).default(400),
+  /** Dead letters that are replayed or discarded, finished replays and released brakes; 0: for ever. */
+  SETTLED_KEEP_DAYS: integer(0, 36_500).default(400),
+  /** Finished commands, and with them their idempotency keys, of orders that are not archived by then; 0: for ever. */
+  COMMANDS_KEEP_DAYS: integer(0, 36_500).default(800),
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { transactionOn, type Transaction } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { fingerprintSql } from './fingerprint.ts'
+import { freeGroups, lockGroups } from './free-groups.ts'
 import { int, rowsOf } from './statement.ts'
 
 /** Why an order that has long been still is kept. */
@@ -134,8 +135,8 @@ export interface ArchiveStep {
 }
 
 /**
- * Moves those of up to 200 orders that are finished, in one transaction. It waits for nobody: an order that a lane has
- * locked is not still, and is passed over.
+ * Moves those of up to 200 orders that are finished, in one transaction, and the groups that have no other order. It
+ * waits for nobody: an order that a lane has locked, or whose group somebody holds, is not still, and is passed over.
  */
 export async function archiveOrders(
   client: pg.ClientBase,
@@ -146,9 +147,12 @@ export async function archiveOrders(
     const locked = (await rowsOf<[id: unknown]>(tx, LOCK, [int8s(ids), unchangedSince])).map(([id]) => int(id))
     await reach('archive_after_lock')
     const { finished, kept } = await judgeOldOrders(tx, locked, { inputTopic, unchangedSince })
-    if (finished.length > 0) await tx.query({ ...MOVE, values: [int8s(finished), now, month] })
+    const groups = await lockGroups(tx, finished)
+    const free = finished.filter((id) => !groups.busy.has(id))
+    if (free.length > 0) await tx.query({ ...MOVE, values: [int8s(free), now, month] })
+    await freeGroups(tx, groups)
     await reach('archive_before_commit')
-    return { archived: finished.length, kept }
+    return { archived: free.length, kept }
   })
   await reach('archive_after_commit')
   return done

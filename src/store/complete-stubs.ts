@@ -16,9 +16,11 @@ with given as materialized (
     updated_at = now()
   from given g where o.id = g.id and o.status = 'awaited'
   returning o.id, o.lane, o.merchant, o.group_key, g.expires_at, g.payload
+), shared as materialized (
+  select from turned t join groups g on g.merchant = t.merchant and g.group_key = t.group_key for key share of g
 ), grouped as (
-  insert into groups (merchant, group_key) select distinct merchant, group_key from turned
-  where group_key is not null order by 1, 2 on conflict do nothing
+  insert into groups (merchant, group_key) select distinct merchant, group_key
+  from turned, (select count(*) from shared) s where group_key is not null order by 1, 2 on conflict do nothing
 ), timer as (
   insert into timers (lane, order_id, kind, due_at) select lane, id, 'expiry', expires_at from turned
   on conflict do nothing

@@ -6,6 +6,7 @@ import type { BodyField, OrderBody } from '../orders/order-body.ts'
 import { noSteps, type OnStep, type Transaction, type TransactionStep } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { completeStubs } from './complete-stubs.ts'
+import { freeGroups, lockGroups } from './free-groups.ts'
 import { findTerms, type FoundTerms } from './find-terms.ts'
 import { insertOrders, type NewOrder } from './insert-orders.ts'
 import { lockOrders } from './lock-orders.ts'
@@ -145,6 +146,7 @@ const keyOf = ({ body }: NewOrder) => `${body.merchant}\0${body.outTradeNo}`
 
 /** Takes back what this very transaction inserted. */
 async function removeOrders(tx: Transaction, ids: readonly number[]): Promise<void> {
+  const groups = await lockGroups(tx, ids)
   await tx.query({
     name: 'remove-orders',
     text: `with gone as (delete from orders where id = any($1::int8[]) returning id),
@@ -152,4 +154,5 @@ async function removeOrders(tx: Transaction, ids: readonly number[]): Promise<vo
       delete from order_payloads using gone where order_id = gone.id`,
     values: [int8s(ids)],
   })
+  await freeGroups(tx, groups)
 }

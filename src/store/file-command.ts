@@ -9,7 +9,7 @@ export interface CommandRequest {
   readonly kind: 'close' | 'resolve'
   readonly merchant: string
   readonly outTradeNo: string
-  /** Unique per merchant, for ever. */
+  /** Unique per merchant, for as long as commands are kept. */
   readonly idempotencyKey: string
   /** SHA-256 of all that the key stands for: kind, order and body. */
   readonly bodyHash: Buffer
@@ -26,7 +26,7 @@ export type Filed =
   | { readonly kind: 'archived' }
   | { readonly kind: 'key_reused' }
 
-// The key share holds up no lane, only whoever would archive the order meanwhile.
+// The key share holds up no lane, only whoever would archive the order, or remove its commands, meanwhile.
 const FILE_COMMAND = {
   name: 'file-command',
   text: `

@@ -5,7 +5,8 @@ import { byteas, int2s, int8s, texts, timestamps } from './bind.ts'
 import { int, rowsOf } from './statement.ts'
 
 // Sorted, so that two requests with the same new orders wait for each other in one order and never in a circle. A group
-// gets its row here, as lanes lock it: two of them that paid an order each could not see one another otherwise.
+// gets its row here, as lanes lock it: two of them that paid an order each could not see one another otherwise. One that
+// is there is held until this order can be seen, so that it does not go with what was its last order.
 const INSERT_ORDERS = {
   name: 'insert-orders',
   text: `
@@ -21,9 +22,11 @@ with given as materialized (
   returning id, merchant, out_trade_no, lane, expires_at, group_key as grouped_by
 ), placed as materialized (
   select made.*, ord, payload from made join given using (merchant, out_trade_no)
+), shared as materialized (
+  select from placed p join groups g on g.merchant = p.merchant and g.group_key = p.grouped_by for key share of g
 ), grouped as (
-  insert into groups (merchant, group_key) select distinct merchant, grouped_by from placed
-  where grouped_by is not null order by 1, 2 on conflict do nothing
+  insert into groups (merchant, group_key) select distinct merchant, grouped_by
+  from placed, (select count(*) from shared) s where grouped_by is not null order by 1, 2 on conflict do nothing
 ), timer as (
   insert into timers (lane, order_id, kind, due_at) select lane, id, 'expiry', expires_at from placed
 ), payload as (

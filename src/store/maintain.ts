@@ -4,6 +4,7 @@ import { dayAfter, dayOf } from '../runtime/days.ts'
 import { archiveAll, type Archived } from './archive-all.ts'
 import type { ReachArchive } from './archive-orders.ts'
 import { maintainPartitions, type PartitionWork } from './maintain-partitions.ts'
+import { removeAged, type Removed } from './remove-aged.ts'
 import { settleAllReplays } from './settle-replays.ts'
 
 /** What is kept for how long: `GROWTH` in runtime/config.ts says the same in words of the environment. */
@@ -13,6 +14,9 @@ export interface GrowthLimits {
   readonly eventsDays: number
   /** 0: never. */
   readonly archiveAfterDays: number
+  /** 0: for ever. */
+  readonly settledDays: number
+  readonly commandsDays: number
 }
 
 export interface MaintainOptions {
@@ -22,8 +26,8 @@ export interface MaintainOptions {
   readonly limits: GrowthLimits
   /** True: say what would be done, change nothing. */
   readonly dryRun?: boolean
-  /** What archiving may take; the rest is for the next run. */
-  readonly archiveMs?: number
+  /** What archiving may take, and removing after it; the rest is for the next run. */
+  readonly budgetMs?: number
   /** Where the last run stopped; undefined: from the oldest order on. */
   readonly archiveAfterId?: number | undefined
   readonly reach?: ReachArchive
@@ -32,7 +36,12 @@ export interface MaintainOptions {
 }
 
 export type Maintained =
-  | { readonly kind: 'done'; readonly work: readonly PartitionWork[]; readonly archived: Archived }
+  | {
+      readonly kind: 'done'
+      readonly work: readonly PartitionWork[]
+      readonly archived: Archived
+      readonly removed: Removed
+    }
   /** Another process is at it. */
   | { readonly kind: 'busy' }
 
@@ -45,20 +54,24 @@ export const limitsOf = (config: {
   readonly DELIVERIES_KEEP_DAYS: number
   readonly EVENTS_KEEP_DAYS: number
   readonly ARCHIVE_AFTER_DAYS: number
+  readonly SETTLED_KEEP_DAYS: number
+  readonly COMMANDS_KEEP_DAYS: number
 }): GrowthLimits => ({
   aheadDays: config.PARTITIONS_AHEAD_DAYS,
   deliveriesDays: config.DELIVERIES_KEEP_DAYS,
   eventsDays: config.EVENTS_KEEP_DAYS,
   archiveAfterDays: config.ARCHIVE_AFTER_DAYS,
+  settledDays: config.SETTLED_KEEP_DAYS,
+  commandsDays: config.COMMANDS_KEEP_DAYS,
 })
 
 /**
  * Keeps the tables from growing without end: makes the partitions of the days to come, drops those that are past their
- * time, and moves finished orders into the archive. Safe to run at any time, again, and from several processes: one at
+ * time, moves finished orders into the archive, and removes what was settled long ago. Safe to run at any time, again, and from several processes: one at
  * a time does it. Killed at any moment it leaves nothing half done.
  */
 export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise<Maintained> {
-  const { clock, inputTopic, limits, dryRun = false, isStopped = () => false } = options
+  const { clock, inputTopic, limits, dryRun = false, isStopped = () => false, budgetMs = Infinity } = options
   const client = await pool.connect()
   let failure: Error | undefined
   try {
@@ -76,11 +89,16 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
       isStopped,
       now: clock.now().toISOString(),
       unchangedSince: limits.archiveAfterDays === 0 ? undefined : dayAfter(today, -limits.archiveAfterDays),
-      budgetMs: options.archiveMs ?? Infinity,
+      budgetMs,
       afterId: options.archiveAfterId,
       reach: options.reach ?? (() => undefined),
     })
-    return { kind: 'done', work, archived }
+    const before = (days: number) => (days === 0 ? undefined : dayAfter(today, -days))
+    const removed = await removeAged(client, {
+      ...{ clock, dryRun, isStopped, budgetMs },
+      ...{ settledBefore: before(limits.settledDays), commandsBefore: before(limits.commandsDays) },
+    })
+    return { kind: 'done', work, archived, removed }
   } catch (error) {
     failure = error instanceof Error ? error : new Error(String(error))
     throw error

@@ -7,7 +7,8 @@ import { int } from './statement.ts'
 export const GROWING = [
   ...PARTITIONED,
   ...(['orders', 'order_payloads', 'facts', 'anomalies', 'commands', 'timers', 'groups'] as const),
-  ...(['dead_letters', 'tombstones', 'operator_actions'] as const),
+  ...(['dead_letters', 'replays', 'replay_runs', 'brakes', 'brake_lanes', 'waiting_events'] as const),
+  ...(['tombstones', 'operator_actions', 'imported_events', 'api_tokens'] as const),
 ] as const
 
 export interface PartitionedGrowth {

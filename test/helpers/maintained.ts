@@ -3,7 +3,10 @@ import { maintain, type GrowthLimits, type Maintained, type MaintainOptions } fr
 import { listPartitions, type PartitionedTable } from '../../src/store/partitions.ts'
 import { clockAt, TOPIC } from './lane-bench.ts'
 
-export const LIMITS: GrowthLimits = { aheadDays: 7, deliveriesDays: 30, eventsDays: 35, archiveAfterDays: 400 }
+export const LIMITS: GrowthLimits = {
+  ...{ aheadDays: 7, deliveriesDays: 30, eventsDays: 35, archiveAfterDays: 400 },
+  ...{ settledDays: 400, commandsDays: 800 },
+}
 
 /** One run of maintenance as of a time. */
 export async function maintainAt(

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { aFact, anOrder, aRecord, create, openLane, type LaneBench } from './lane-bench.ts'
+import { aDeadLetter, aFact, anOrder, aRecord, create, openLane, type LaneBench } from './lane-bench.ts'
+import { operatorsDay } from './simulate-operators.ts'
 
 const HOUR_MS = 3_600_000
 let nowMs = 0
@@ -13,7 +14,8 @@ export async function startDays(url: string, firstDay: string): Promise<LaneBenc
 }
 
 /**
- * One day's life on one lane: orders are created, each is paid (twice delivered) and shipped, all events reach Kafka.
+ * One day's life on one lane: orders are created, each is paid (twice delivered) and shipped, all events reach Kafka;
+ * two records cannot be read, and operators do their work.
  * Postgres writes its own time into the orders; it is put back into the simulated day afterwards.
  */
 export async function simulateDay(lane: LaneBench, pool: pg.Pool, day: string, orders: number): Promise<void> {
@@ -24,7 +26,7 @@ export async function simulateDay(lane: LaneBench, pool: pg.Pool, day: string, o
   for (let at = 0; at < ids.length; at += 500)
     await create(
       pool,
-      ids.slice(at, at + 500).map((id) => anOrder(id, { payload, expiresAtMs })),
+      ids.slice(at, at + 500).map((id, n) => anOrder(id, { payload, expiresAtMs, groupKey: n % 10 === 0 ? id : null })),
     )
   let offset = lane.position.next
   const deliver = async (factOf: (id: string) => ReturnType<typeof aFact>) => {
@@ -48,6 +50,9 @@ export async function simulateDay(lane: LaneBench, pool: pg.Pool, day: string, o
       eventTimeMs: nowMs,
     }),
   )
+  const { nextSeq } = await lane.apply([aDeadLetter(offset++), aDeadLetter(offset++)])
+  lane.position = { ...lane.position, ledger: nextSeq }
+  await operatorsDay(lane, pool, nowMs, ids[0] ?? '')
   await lane.apply([], offset) // Says that all of the above is in Kafka.
   await pool.query(`update orders set created_at = $1, updated_at = $1 where created_at > now() - interval '1 hour'`, [
     new Date(nowMs),

@@ -257,7 +257,7 @@ test('a run stops at its time and the next goes on where it stopped', () =>
     await ageOrders(pool, PAID_AT)
     let [afterId, orders, runs] = [undefined as number | undefined, 0, 0]
     do {
-      const { archived } = await maintainAt(pool, LATER, {}, { archiveMs: 0, archiveAfterId: afterId })
+      const { archived } = await maintainAt(pool, LATER, {}, { budgetMs: 0, archiveAfterId: afterId })
       ;[afterId, orders, runs] = [archived.nextAfterId, orders + archived.orders, runs + 1]
     } while (afterId !== undefined)
     expect([orders, runs]).toEqual([2_400, 3])
