@@ -178,7 +178,7 @@ test('a connection that is cut while COMMIT is on its way: unknown, lost, and th
     const cut = lane.apply([aRecord(0, 'A', [aFact('p')])], 1, async (point) => {
       if (point === 'batch_commit_sent')
         await pool.query(
-          `select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name like '%lane-0-1'`,
+          `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and application_name like '%lane-0-1'`,
         )
     })
     await cut.catch((error: unknown) => expect(fateOf(error).kind).toBe('retry'))
