@@ -1,12 +1,21 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { CONNECTION_ENDS } from '../runtime/connection-limits.ts'
 
 /** Labels come from fixed sets: a route's pattern, never a path; a kind of refusal, never a text. */
 export function createApiMetrics() {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
+  const endedConnections = new Counter({
+    name: 'paidonce_api_connections_ended_total',
+    help: 'Connections ended for what they did, or for want of room.',
+    labelNames: ['reason'],
+    registers,
+  })
+  for (const reason of CONNECTION_ENDS) endedConnections.inc({ reason }, 0)
   return {
     registry,
+    endedConnections,
     requests: new Counter({
       name: 'paidonce_api_requests_total',
       help: 'Requests answered, by route and status.',

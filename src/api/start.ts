@@ -130,7 +130,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
     setBrakeRoute(brakes),
     releaseBrakeRoute(brakes),
   ]
-  const connections = createConnections(config.CONNECTIONS_MAX)
+  const connections = createConnections(config.CONNECTIONS_MAX, (reason) => metrics.endedConnections.inc({ reason }))
   const app = createApp(routes, {
     findPrincipal: async (tokenHash, now) => {
       const token = await findApiToken(pool, tokenHash, now)

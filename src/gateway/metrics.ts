@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { CONNECTION_ENDS } from '../runtime/connection-limits.ts'
 
 const LAG_RESOLUTION_MS = 20
 
@@ -25,6 +26,13 @@ export function createMetrics(registry = new Registry()) {
     help: "When the merchants' files in use were loaded",
     registers,
   })
+  const endedConnections = new Counter({
+    name: 'paidonce_gateway_connections_ended_total',
+    help: 'Connections ended for what they did, or for want of room',
+    labelNames: ['reason'] as const,
+    registers,
+  })
+  for (const reason of CONNECTION_ENDS) endedConnections.inc({ reason }, 0)
   const notInUse = { refused: false, unsettled: false }
   const noteNotInUse = (change: Partial<typeof notInUse>) => {
     Object.assign(notInUse, change)
@@ -69,6 +77,7 @@ export function createMetrics(registry = new Registry()) {
       labelNames: ['reason'] as const,
       registers,
     }),
+    endedConnections,
     answerSeconds: new Histogram({
       name: 'paidonce_gateway_answer_seconds',
       help: 'From the last header of a request to its answer',

@@ -49,7 +49,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
     onUnsettled: metrics.noteUnsettled,
     log,
   })
-  const connections = createConnections(config.CONNECTIONS_MAX)
+  const connections = createConnections(config.CONNECTIONS_MAX, (reason) => metrics.endedConnections.inc({ reason }))
   const stopping = new AbortController()
   let backend: Backend | undefined
 

@@ -61,6 +61,9 @@ export function createMetrics(registry = new Registry()) {
     resolutions: counter('anomalies_resolved_total', 'How are anomalies resolved?', 'kind', 'resolution'),
     queriesFiled: gauge('queries_filed', 'How many questions to providers wait to be asked (whole installation)?'),
     queriesOldestAge: gauge('queries_oldest_seconds', 'How long ago was the first of them due?'),
+    replaysOpen: gauge('replays_open', 'How many replayed records has no lane met yet (whole installation)?'),
+    replaysOldestAge: gauge('replays_oldest_seconds', 'How long ago was the oldest of them asked for?'),
+    lanesSuspect: gauge('lanes_suspect', 'How many lanes take one record at a time, as their owners died?'),
     brakes: gauge('brakes', 'How many brakes are set, or still releasing (whole installation)?', 'state'),
     waitingEvents: gauge(
       'waiting_events',

@@ -14,6 +14,15 @@ export interface ConnectionLimits {
 export const CONNECTION_LIMITS: ConnectionLimits = { unreadMsMax: 5_000, requestsMax: 10_000, pipelinedMax: 16 }
 const LOOKS = 5
 
+/**
+ * Why a connection was ended for what it did, or for want of room. `unread`: it did not read its answers. `requests`: it
+ * had as many as one may. `pipelined`: it sent too many ahead of their answers. `crowded`: few more are allowed, so the
+ * answer ended it. `full`: as many as are allowed were there, so it was never taken.
+ */
+export const CONNECTION_ENDS = ['unread', 'requests', 'pipelined', 'crowded', 'full'] as const
+export type ConnectionEnd = (typeof CONNECTION_ENDS)[number]
+export type OnConnectionEnd = (reason: ConnectionEnd) => void
+
 interface State {
   requests: number
   pipelined: number
@@ -26,7 +35,7 @@ interface State {
  * for ever. A look at all of them five times in the limit costs less than a timer for each, which every request would
  * start again.
  */
-export function limitConnections(server: Server, limits: ConnectionLimits): void {
+export function limitConnections(server: Server, limits: ConnectionLimits, onEnd: OnConnectionEnd): void {
   const { unreadMsMax, requestsMax, pipelinedMax } = limits
   const open = new Map<Socket, State>()
   server.on('connection', (socket: Socket) => {
@@ -37,14 +46,20 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
     const state = open.get(socket)
     if (state === undefined) return
     if (++state.requests >= requestsMax) response.shouldKeepAlive = false
+    if (state.requests === requestsMax) onEnd('requests')
     // Without a socket it has to wait for the answers before it.
     state.pipelined = response.socket === null ? state.pipelined + 1 : 0
-    if (state.pipelined > pipelinedMax) socket.destroy()
+    if (state.pipelined > pipelinedMax) end(socket, 'pipelined')
   })
+  const end = (socket: Socket, reason: ConnectionEnd) => {
+    // What came in one piece is parsed to its end, whatever becomes of the socket meanwhile.
+    if (!socket.destroyed) onEnd(reason)
+    socket.destroy()
+  }
   const timer = setInterval(() => {
     for (const [socket, state] of open) {
       state.unread = socket.writableLength === 0 ? 0 : state.unread + 1
-      if (state.unread > LOOKS) socket.destroy()
+      if (state.unread > LOOKS) end(socket, 'unread')
     }
   }, unreadMsMax / LOOKS).unref()
   server.on('close', () => clearInterval(timer))

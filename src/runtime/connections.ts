@@ -1,9 +1,15 @@
 import type { Server } from 'node:http'
 import { Server as TcpServer, type Socket } from 'node:net'
-import { CONNECTION_LIMITS, limitConnections, type ConnectionLimits } from './connection-limits.ts'
+import {
+  CONNECTION_LIMITS,
+  limitConnections,
+  type ConnectionLimits,
+  type OnConnectionEnd,
+} from './connection-limits.ts'
 
 /** How many connections a server has, whether an answer may leave its own open, and how they end. */
 export interface Connections {
+  /** Asked once for each answer. */
   readonly mayKeepAlive: () => boolean
   /** Counts them, and limits what each may do. */
   readonly countOn: (server: Server) => void
@@ -19,18 +25,27 @@ const LULL_MS = 1_000
 const SWEEP_MS = 50
 
 /**
- * Node drops connections above the limit without a word. So as room gets scarce each answer ends its connection, and
+ * Node drops connections above the limit without a word to the other side. So as room gets scarce each answer ends its connection, and
  * idle ones cannot take all of it.
  */
-export function createConnections(connectionsMax: number, limits: ConnectionLimits = CONNECTION_LIMITS): Connections {
+export function createConnections(
+  connectionsMax: number,
+  onEnd: OnConnectionEnd = () => undefined,
+  limits: ConnectionLimits = CONNECTION_LIMITS,
+): Connections {
   const crowded = Math.floor(connectionsMax * 0.9)
   let open = 0
   let draining = false
   return {
-    mayKeepAlive: () => !draining && open <= crowded,
+    mayKeepAlive: () => {
+      if (draining) return false
+      if (open > crowded) onEnd('crowded')
+      return open <= crowded
+    },
     countOn: (server) => {
       server.maxConnections = connectionsMax
-      limitConnections(server, limits)
+      limitConnections(server, limits, onEnd)
+      server.on('drop', () => onEnd('full'))
       server.on('connection', (socket: Socket) => {
         open += 1
         socket.once('close', () => (open -= 1))

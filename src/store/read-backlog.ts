@@ -1,5 +1,6 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int } from './statement.ts'
+import { OWNER_DEATHS_SUSPECT } from './suspect.ts'
 
 /** What waits in the whole installation, and what of some lanes is not emitted yet. Ages in seconds, 0: nothing. */
 export interface Backlog {
@@ -9,6 +10,11 @@ export interface Backlog {
   readonly anomalies: readonly OpenAnomalies[]
   readonly deadLettersByReason: Readonly<Record<string, number>>
   readonly deadLettersOldestSec: number
+  /** Records of replays that their lanes have not met yet. */
+  readonly replaysOpen: number
+  readonly replaysOldestSec: number
+  /** Lanes whose owners died, which therefore take one record at a time. */
+  readonly lanesSuspect: number
   /** What providers are to be asked about; at most 10,000 of a lane are counted. */
   readonly queriesFiled: number
   /** How long ago the first of them was due. */
@@ -35,6 +41,9 @@ interface Row {
   anomalies: OpenAnomalies[] | null
   dead_letters: Record<string, number> | null
   dead_letters_sec: number
+  replays: string
+  replays_sec: number
+  lanes_suspect: number
   queries: string
   queries_sec: number
   brakes_set: number
@@ -66,6 +75,10 @@ select
   (select json_object_agg(reason, n) from
     (select reason, count(*) as n from dead_letters where status = 'open' group by reason) r) as dead_letters,
   (select ${ageSec('min(created_at)')} from dead_letters where status = 'open') as dead_letters_sec,
+  (select count(*) from replays where result is null) as replays,
+  (select ${ageSec('min(r.created_at)')} from replay_runs r
+    where r.id in (select run_id from replays where result is null)) as replays_sec,
+  (select count(*) from lanes where owner_deaths >= ${OWNER_DEATHS_SUSPECT})::int as lanes_suspect,
   (select count(*) from brakes where done_at is null and released_at is null)::int as brakes_set,
   (select count(*) from brakes where done_at is null and released_at is not null)::int as brakes_releasing,
   (select count(*) from (select from waiting_events limit ${WAITING_MAX}) w)::int as waiting,
@@ -86,6 +99,9 @@ export async function readBacklog(db: Queryable, ledgers: ReadonlyMap<number, nu
     anomalies: row.anomalies ?? [],
     deadLettersByReason: row.dead_letters ?? {},
     deadLettersOldestSec: row.dead_letters_sec,
+    replaysOpen: int(row.replays),
+    replaysOldestSec: row.replays_sec,
+    lanesSuspect: row.lanes_suspect,
     queriesFiled: int(row.queries),
     queriesOldestSec: row.queries_sec,
     brakes: { set: row.brakes_set, releasing: row.brakes_releasing },
