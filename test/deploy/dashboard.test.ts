@@ -17,6 +17,7 @@ import { startPrometheus, type Prometheus } from '../helpers/prometheus.ts'
 import { until } from '../helpers/until.ts'
 import { labelsOf, metricsOf, panels, queries } from './dashboard-queries.ts'
 
+const DEPLOY = join(import.meta.dirname, '..', '..', 'deploy')
 /** Fewer than halt a lane. */
 const DEAD_LETTERS = 10
 
@@ -43,11 +44,11 @@ beforeAll(async () => {
   stops.push(() => api.stop())
   await Promise.all([ready(gateway), untilSettled([processor], 2)])
   const ports = { gateway: gateway.metricsPort, processor: processor.metricsPort, api: api.metricsPort }
-  prometheus = await startPrometheus(ports)
+  prometheus = await startPrometheus(ports, [join(DEPLOY, 'alerts.yml')])
   stops.push(() => prometheus.stop())
 
   const { token, hash } = mintToken()
-  const terms = { name: 'test', tokenHash: hash, merchant: 'shop', role: 'merchant', expiresAtMs: null } as const
+  const terms = { name: 'test', tokenHash: hash, merchant: 'shop', role: 'admin', expiresAtMs: null } as const
   await insertApiToken(installation.database.pool, terms)
   deadline = performance.now() + 60_000
   const traffic = endlessTraffic(gateway.port, api.port, token)
@@ -66,14 +67,24 @@ function endlessTraffic(gatewayPort: number, apiPort: number, token: string) {
   const stopped = new AbortController()
   const post = ({ path, headers, rawBody }: SignedCallback) =>
     fetch(`http://127.0.0.1:${gatewayPort}${path}`, { method: 'POST', headers, body: rawBody })
-  const order = (outTradeNo: string, amountMinor: number) =>
-    fetch(`http://127.0.0.1:${apiPort}/v1/orders`, {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const ask = (path: string, body: unknown, idempotencyKey: string) =>
+    fetch(`http://127.0.0.1:${apiPort}/v1/${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(orderBody(outTradeNo, amountMinor)),
+      headers: { ...headers, 'idempotency-key': idempotencyKey },
+      body: JSON.stringify(body),
     })
+  const order = (outTradeNo: string, amountMinor: number) =>
+    ask('orders', orderBody(outTradeNo, amountMinor), outTradeNo)
+  /** The oldest open anomaly is looked at, and left as it is. */
+  const resolveOne = async (n: number) => {
+    const answer = await fetch(`http://127.0.0.1:${apiPort}/v1/anomalies?limit=1`, { headers })
+    const { anomalies } = (await answer.json()) as { anomalies: { id: number }[] }
+    for (const { id } of anomalies)
+      await ask(`anomalies/${id}/resolve`, { resolution: 'ignore', reason: 'seen' }, `r${n}`)
+  }
   const round = async (n: number) => {
-    await Promise.all([order(`P${n}`, 100), order(`W${n}`, 777), order('bad', -1)])
+    await Promise.all([order(`P${n}`, 100), order(`W${n}`, 777), order('bad', -1), n % 3 === 2 && resolveOne(n)])
     const paid = merchant.wechatpay(`P${n}`)
     await Promise.all([
       post(paid),
@@ -147,7 +158,38 @@ test.each(queries())('$panel: $expr', { timeout: 70_000 }, async ({ expr }) => {
     for (const { metric } of series) expect(metric[label], `the label ${label}`).toBeTruthy()
 })
 
-test('promtool accepts the configuration', async () => {
-  const file = join(import.meta.dirname, '..', '..', 'deploy', 'prometheus.yml')
-  expect(await run(onPath('promtool') ?? 'promtool', ['check', 'config', file])).toMatchObject({ code: 0 })
+test('every alert reads metrics that exist, and Prometheus can evaluate it', async () => {
+  const alerts = await until('all have been evaluated', async () => {
+    const loaded = await prometheus.alerts()
+    return loaded.length > 0 && loaded.every(({ health }) => health !== 'unknown') && loaded
+  })
+  expect(alerts.filter(({ health }) => health !== 'ok')).toEqual([])
+  const missing = alerts.flatMap(({ name, query }) =>
+    metricsOf(query)
+      .filter((metric) => !declared.includes(`# TYPE ${metric} `) && !query.includes('__name__'))
+      .map((metric) => `${name}: ${metric}`),
+  )
+  expect(missing).toEqual([])
+  expect(alerts.length).toBeGreaterThan(15)
+})
+
+test('what is wrong in this system is found, and what is not is not', async () => {
+  const firing = await until('the dead letters are noticed', async () => {
+    const found = (await prometheus.alerts()).filter(({ state }) => state !== 'inactive').map(({ name }) => name)
+    return found.includes('PaidonceDeadLetters') && found
+  })
+  for (const quiet of [
+    'PaidonceLaneHalted',
+    'PaidonceNoOwner',
+    'PaidonceMaintenanceStopped',
+    'PaidoncePartitionsMissing',
+  ])
+    expect(firing).not.toContain(quiet)
+})
+
+test('promtool accepts the configuration and the rules', async () => {
+  const check = (what: string, file: string) =>
+    run(onPath('promtool') ?? 'promtool', ['check', what, join(DEPLOY, file)])
+  expect(await check('config', 'prometheus.yml')).toMatchObject({ code: 0 })
+  expect(await check('rules', 'alerts.yml')).toMatchObject({ code: 0 })
 })

@@ -11,14 +11,28 @@ export interface Series {
   readonly value: number
 }
 
+/** An alert rule as Prometheus has loaded it. */
+export interface Alert {
+  readonly name: string
+  readonly query: string
+  /** `unknown`: not evaluated yet. */
+  readonly health: 'ok' | 'err' | 'unknown'
+  readonly state: 'inactive' | 'pending' | 'firing'
+  readonly annotations: Readonly<Record<string, string>>
+}
+
 export interface Prometheus {
   /** Evaluates a query now. @throws Error with Prometheus's own words when it refuses it */
   readonly query: (expr: string) => Promise<Series[]>
+  readonly alerts: () => Promise<Alert[]>
   readonly stop: () => Promise<void>
 }
 
-/** A real Prometheus that scrapes these jobs (name → port on the loopback) every second. */
-export async function startPrometheus(jobs: Readonly<Record<string, number>>): Promise<Prometheus> {
+/** A real Prometheus that scrapes these jobs (name → port on the loopback), and asks these rules, every second. */
+export async function startPrometheus(
+  jobs: Readonly<Record<string, number>>,
+  ruleFiles: readonly string[] = [],
+): Promise<Prometheus> {
   const [command = ''] = await requirePrograms([PROMETHEUS])
   dieTogether({ signals: false })
   const dir = mkdtempSync(join(tmpdir(), 'paidonce-prometheus-'))
@@ -27,7 +41,8 @@ export async function startPrometheus(jobs: Readonly<Record<string, number>>): P
     job_name: name,
     static_configs: [{ targets: [`127.0.0.1:${port}`] }],
   }))
-  writeFileSync(config, JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: scrapes }))
+  const global = { scrape_interval: '1s', evaluation_interval: '1s' }
+  writeFileSync(config, JSON.stringify({ global, rule_files: ruleFiles, scrape_configs: scrapes }))
   const port = await choosePort()
   const url = `http://127.0.0.1:${port}`
   const part = await startPart({
@@ -54,6 +69,11 @@ export async function startPrometheus(jobs: Readonly<Record<string, number>>): P
       }
       if (body.data === undefined) throw new Error(`${expr}: ${body.error ?? answer.status}`)
       return body.data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
+    },
+    alerts: async () => {
+      const answer = await fetch(`${url}/api/v1/rules?type=alert`)
+      const { data } = (await answer.json()) as { data: { groups: { rules: Alert[] }[] } }
+      return data.groups.flatMap(({ rules }) => rules)
     },
     stop: async () => {
       await part.stop()
