@@ -13,6 +13,7 @@ import { addDlqDiscard } from './dlq-discard.ts'
 import { addDlqInspect } from './dlq-inspect.ts'
 import { addDlqList } from './dlq-list.ts'
 import { addDlqReplay } from './dlq-replay.ts'
+import { addHeldList } from './held-list.ts'
 import { addLaneResume } from './lane-resume.ts'
 import { addLaneSkip } from './lane-skip.ts'
 import { addLaneStatus } from './lane-status.ts'
@@ -45,6 +46,7 @@ export const VERBS: Readonly<
     about: 'dead letters: records that could not be processed',
     verbs: [addDlqDiscard, addDlqInspect, addDlqList, addDlqReplay],
   },
+  held: { about: 'facts that wait for their order or payment', verbs: [addHeldList] },
   lane: {
     about: 'the partitions of the input topic, each with one owner',
     verbs: [addLaneResume, addLaneSkip, addLaneStatus],
