@@ -33,6 +33,9 @@ const CAUSE = {
   internal: 'ourselves',
 } as const satisfies Record<Refusal['kind'], Cause>
 
+/** Every reason for which a callback is not accepted. */
+export const REFUSAL_KINDS = Object.keys(CAUSE) as readonly Refusal['kind'][]
+
 /** WeChat Pay v2 signs no refund notice: that it cannot be opened says nothing of who sent it. */
 const causeOf = ({ kind }: Refusal, provider: string): Cause =>
   kind === 'undecryptable' && provider === 'wechatpay-v2' ? 'key' : CAUSE[kind]
