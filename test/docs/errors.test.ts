@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createProgram } from '../../src/cli/run-cli.ts'
 import { ANOMALY_KINDS } from '../../src/orders/model.ts'
 import { REFUSALS } from '../../src/api/refusal.ts'
 import { REFUSAL_KINDS } from '../../src/gateway/rejection.ts'
@@ -8,6 +9,7 @@ import { CONNECTION_ENDS } from '../../src/runtime/connection-limits.ts'
 import { DEAD_LETTER_REASONS } from '../../src/store/dead-letter.ts'
 import { HALT_REASONS } from '../../src/store/halt.ts'
 import { REPLAY_REFUSALS } from '../../src/store/plan-replay.ts'
+import { shellBlocks, wordsOf } from '../helpers/shell-blocks.ts'
 
 const text = (file: string) => readFileSync(join(import.meta.dirname, '../../docs', file), 'utf8')
 /** What stands in code type in the first column of a table. */
@@ -46,9 +48,30 @@ test('docs/errors.md names why a replay is refused, and what a lane takes for tr
   for (const name of [...states, ...constraints]) expect(errors).toContain(`\`${name?.replaceAll('.', 'x')}\``)
 })
 
-test('docs/operations.md names only commands that there are', () => {
+test('every command of docs/operations.md is one that the command line takes, options and values too', async () => {
+  const operations = text('operations.md')
+  const lines = shellBlocks(operations)
+  expect(lines.length).toBeGreaterThan(15)
+  const taken: string[] = []
+  for (const line of lines) {
+    const program = createProgram((_work, command) => Promise.resolve(void taken.push(command.name())))
+    await program.parseAsync(wordsOf(line), { from: 'user' })
+  }
+  expect(taken).toHaveLength(lines.length)
   const cli = text('cli.md')
-  const commands = [...text('operations.md').matchAll(/`paidonce ([a-z]+ [a-z]+)/g)].map(([, command = '']) => command)
-  expect(commands.length).toBeGreaterThan(10)
-  for (const command of new Set(commands)) expect(cli).toContain(command)
+  const inline = [...operations.matchAll(/`paidonce ([a-z]+ [a-z]+)/g)].map(([, command = '']) => command)
+  expect(inline.length).toBeGreaterThan(10)
+  for (const command of new Set(inline)) expect(cli).toContain(command)
+})
+
+test('docs/operations.md has a page for what can happen to an installation', () => {
+  for (const heading of [
+    'A lane is halted',
+    'Postgres was restored from a backup',
+    'Kafka moved',
+    'Offsets were reset, or a topic or group was deleted',
+    'A key has leaked',
+    'A wrong amount was accepted',
+  ])
+    expect(text('operations.md')).toContain(`## ${heading}\n`)
 })
