@@ -11,7 +11,7 @@ import { readBody, type BodyRead } from './read-body.ts'
 import { readQuery } from './read-query.ts'
 import type { Refusal } from './refusal.ts'
 import { retryDatabase } from './retry-database.ts'
-import { refuse, type ApiAnswer, type Route } from './route.ts'
+import { refuse, type AnyRoute, type ApiAnswer, type OpenRoute } from './route.ts'
 import { send, statusOf } from './send.ts'
 
 export interface AppDeps {
@@ -34,15 +34,16 @@ const OVERLOADED: Refusal = {
   remedy: 'Try again.',
 }
 
-/** The routes, each behind the same checks in the same order: room, token, role, body; then what the route does. */
-export function createApp(routes: readonly Route[], deps: AppDeps): Express {
+/** The routes, each behind the same checks in the same order: room, token, role, query, body; then what the route does. */
+export function createApp(routes: readonly AnyRoute[], deps: AppDeps): Express {
   const { clock, log, metrics } = deps
   let inFlight = 0
   const reply = (response: Response, answer: ApiAnswer, requestId: string) =>
     send(response, answer, { requestId, keepAlive: deps.mayKeepAlive() })
 
-  async function answerTo(route: Route, request: Request): Promise<{ answer: ApiAnswer; caller?: string }> {
+  async function answerTo(route: AnyRoute, request: Request): Promise<{ answer: ApiAnswer; caller?: string }> {
     if (inFlight > deps.inFlightMax) return { answer: refuse(OVERLOADED) }
+    if (route.action === null) return openAnswer(route, request)
     const hash = bearerHash(request.headers.authorization)
     const again = () => metrics.databaseRetries.inc()
     const find = (known: Buffer) => retryDatabase(clock, () => deps.findPrincipal(known, clock.now()), again)
@@ -50,7 +51,7 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
     if (principal === undefined) return { answer: refuse(UNAUTHENTICATED) }
     const caller = principal.name
     if (!mayDo(principal, route.action)) return { answer: refuse(forbidden(principal.role, route.action)), caller }
-    const query = readQuery(request.query, route.query ?? [])
+    const query = readQuery(request.query, Object.keys(route.query?.shape ?? {}))
     if (query.kind === 'refused') return { answer: refuse(query.refusal), caller }
     const body = route.method === 'get' ? NO_BODY : await readBody(request, deps.bodyBytesMax)
     if (body.kind === 'refused') return { answer: refuse(body.refusal), caller }
@@ -60,7 +61,12 @@ export function createApp(routes: readonly Route[], deps: AppDeps): Express {
     return { answer: await retryDatabase(clock, () => route.handle(asked), again), caller }
   }
 
-  const serve = (route: Route) => async (request: Request, response: Response) => {
+  async function openAnswer(route: OpenRoute, request: Request): Promise<{ answer: ApiAnswer }> {
+    const query = readQuery(request.query, [])
+    return { answer: query.kind === 'refused' ? refuse(query.refusal) : await route.handle() }
+  }
+
+  const serve = (route: AnyRoute) => async (request: Request, response: Response) => {
     const requestId = randomUUID()
     const startedMs = clock.elapsedMs()
     metrics.inFlight.set(++inFlight)

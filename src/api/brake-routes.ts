@@ -3,6 +3,7 @@ import { BRAKE_EVENT_TYPES } from '../orders/brake.ts'
 import { brakeView, type BrakeStatus } from '../store/list-brakes.ts'
 import type { Released } from '../store/release-brake.ts'
 import { BRAKES_MAX, type SetBrake, type SetRequest } from '../store/set-brake.ts'
+import { BRAKE_RELEASED, BRAKE_SET, BRAKES } from './brake-schemas.ts'
 import { fieldRefusal, merchant, outTradeNo } from './order-body.ts'
 import { foreignMerchant, maySee, NOT_FOUND } from './policy.ts'
 import { refuse, type Route } from './route.ts'
@@ -41,6 +42,7 @@ export const listBrakesRoute = ({ listBrakes }: BrakeDeps): Route => ({
   method: 'get',
   path: '/v1/brakes',
   action: 'read_brake',
+  doc: { id: 'listBrakes', summary: 'Brakes that are set or still release.', answers: { 200: BRAKES } },
   handle: async ({ principal }) => {
     const brakes = await listBrakes(principal.merchant)
     return { kind: 'answer', status: 200, body: { brakes: brakes.map(brakeView) } }
@@ -52,6 +54,13 @@ export const setBrakeRoute = ({ setBrake }: BrakeDeps): Route => ({
   method: 'post',
   path: '/v1/brakes',
   action: 'set_brake',
+  doc: {
+    id: 'setBrake',
+    summary: 'Keeps events back before they are numbered. 200: it was set already; 202: lanes are still to be told.',
+    body: SetBody,
+    answers: { 200: BRAKE_SET, 201: BRAKE_SET, 202: BRAKE_SET },
+    refusals: ['forbidden', 'too_many_brakes'],
+  },
   handle: async ({ principal, body }) => {
     const parsed = SetBody.safeParse(body.value)
     if (!parsed.success) return refuse(fieldRefusal(parsed.error, body.value))
@@ -78,6 +87,13 @@ export const releaseBrakeRoute = ({ releaseBrake }: BrakeDeps): Route => ({
   method: 'post',
   path: '/v1/brakes/:id/release',
   action: 'release_brake',
+  doc: {
+    id: 'releaseBrake',
+    summary: 'Lets go what a brake keeps back. 202: lanes are still to be told.',
+    body: ReleaseBody,
+    answers: { 200: BRAKE_RELEASED, 202: BRAKE_RELEASED },
+    refusals: ['not_found'],
+  },
   handle: async ({ params, principal, body }) => {
     const id = /^[1-9]\d{0,14}$/.test(params['id'] ?? '') ? Number(params['id']) : undefined
     if (id === undefined) return refuse(NOT_FOUND)

@@ -3,6 +3,7 @@ import { sayRefusal } from '../orders/say-refusal.ts'
 import { anomalyView } from '../store/anomaly-view.ts'
 import type { Claimed, ClaimRequest } from '../store/claim-anomaly.ts'
 import type { ApiMetrics } from './metrics.ts'
+import { ANOMALY } from './anomaly-schema.ts'
 import { fieldRefusal } from './order-body.ts'
 import { NOT_FOUND } from './policy.ts'
 import { findOwn, type AnomalyDeps } from './read-anomalies-route.ts'
@@ -28,6 +29,13 @@ export const claimAnomalyRoute = (deps: ClaimDeps): Route => ({
   method: 'post',
   path: '/v1/anomalies/:id/claim',
   action: 'claim_anomaly',
+  doc: {
+    id: 'claimAnomaly',
+    summary: 'Whoever claims an anomaly works on it.',
+    body: ClaimBody,
+    answers: { 200: ANOMALY },
+    refusals: ['not_found', 'command_refused'],
+  },
   handle: (request) => change(request, deps, 'claim', ClaimBody, deps.claimAnomaly),
 })
 
@@ -36,6 +44,13 @@ export const releaseAnomalyRoute = (deps: ClaimDeps): Route => ({
   method: 'post',
   path: '/v1/anomalies/:id/release',
   action: 'claim_anomaly',
+  doc: {
+    id: 'releaseAnomaly',
+    summary: 'Gives a claim back, or takes that of the owner who is named.',
+    body: ReleaseBody,
+    answers: { 200: ANOMALY },
+    refusals: ['not_found', 'command_refused'],
+  },
   handle: (request) =>
     change(request, deps, 'release', ReleaseBody, ({ owner: from, ...asked }) =>
       deps.releaseAnomaly({ ...asked, ...(from === undefined ? {} : { from }) }),

@@ -6,8 +6,9 @@ import { fieldRefusal } from './order-body.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
 import { isKey } from './read-order-route.ts'
 import type { Refusal } from './refusal.ts'
+import { COMMAND } from './order-schemas.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
-import { runCommand, type CommandDeps } from './run-command.ts'
+import { COMMAND_REFUSALS, runCommand, type CommandDeps } from './run-command.ts'
 
 const CloseBody = z.strictObject({
   reason: z
@@ -22,6 +23,15 @@ export const closeOrderRoute = (deps: CommandDeps): Route => ({
   method: 'post',
   path: '/v1/orders/:merchant/:outTradeNo/close',
   action: 'close_order',
+  doc: {
+    id: 'closeOrder',
+    summary: 'Closes an order, as its lane decides. 202: the lane has not answered yet.',
+    body: CloseBody,
+    key: 'required',
+    location: true,
+    answers: { 200: COMMAND, 202: COMMAND },
+    refusals: COMMAND_REFUSALS,
+  },
   handle: async (request) => {
     const asked = readClose(request)
     if (asked.kind === 'refused') return refuse(asked.refusal)

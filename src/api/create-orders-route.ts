@@ -1,12 +1,14 @@
+import { z } from 'zod'
 import { describeError, type Log } from '../runtime/log.ts'
 import type { CreateResult } from '../store/create-orders.ts'
 import type { NewOrder } from '../store/insert-orders.ts'
 import { LANES_UNKNOWN } from './lanes.ts'
 import type { ApiMetrics } from './metrics.ts'
-import { ORDERS_PER_REQUEST_MAX, parseOrder } from './order-body.ts'
+import { NEW_ORDERS, ORDERS_PER_REQUEST_MAX, parseOrder } from './order-body.ts'
 import { createdView } from '../store/order-view.ts'
 import { foreignMerchant, maySee, type Principal } from './policy.ts'
 import { problemOf, REFUSALS, type Refusal } from './refusal.ts'
+import { BULK_CREATED, CREATED_ORDER } from './order-schemas.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
 import type { Json } from './strict-json.ts'
 
@@ -25,6 +27,13 @@ export const createOrdersRoute = (deps: CreateDeps): Route => ({
   method: 'post',
   path: '/v1/orders',
   action: 'create_order',
+  doc: {
+    id: 'createOrders',
+    summary: 'Creates an order, or up to 500. 200: it was there already, with the same content; or a list was sent.',
+    body: NEW_ORDERS,
+    answers: { 200: z.union([CREATED_ORDER, BULK_CREATED]), 201: CREATED_ORDER },
+    refusals: ['forbidden', 'order_differs', 'order_archived', 'order_busy', 'not_ready'],
+  },
   handle: async ({ body, principal }: ApiRequest) => {
     const asked = ordersIn(body.value)
     if (asked.kind === 'refused') return refuse(asked.refusal)

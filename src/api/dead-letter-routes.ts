@@ -5,6 +5,7 @@ import { DEAD_LETTER_REASONS, DEAD_LETTER_STATUSES } from '../store/dead-letter.
 import type { Discarded } from '../store/discard-dead-letters.ts'
 import type { KeptDeadLetter, listDeadLetters, readDeadLetter } from '../store/read-dead-letters.ts'
 import { isoOf } from '../store/order-view.ts'
+import { DEAD_LETTER, DEAD_LETTERS, WHOLE_DEAD_LETTER } from './dead-letter-schema.ts'
 import { fieldRefusal } from './order-body.ts'
 import { maySee, NOT_FOUND, type Principal } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
@@ -19,7 +20,7 @@ export interface DeadLetterDeps {
   readonly discard: (id: number, by: { actor: string; reason: string }) => Promise<Discarded>
 }
 
-const SHAPE = {
+const Query = z.object({
   status: z.enum([...DEAD_LETTER_STATUSES, 'any'], `must be ${DEAD_LETTER_STATUSES.join(', ')} or any`).default('open'),
   reason: z.enum(DEAD_LETTER_REASONS, `must be one of ${DEAD_LETTER_REASONS.join(', ')}`).optional(),
   lane: whole(0, 32_767).optional(),
@@ -27,8 +28,7 @@ const SHAPE = {
   since: time.optional(),
   until: time.optional(),
   ...PAGE,
-}
-const Query = z.object(SHAPE)
+})
 const DiscardBody = z.strictObject({ reason })
 
 /** Records that could not be processed. What could not be decoded is nobody's: a merchant's token does not see it. */
@@ -36,7 +36,12 @@ export const listDeadLettersRoute = ({ list }: DeadLetterDeps): Route => ({
   method: 'get',
   path: '/v1/dead-letters',
   action: 'read_dead_letter',
-  query: Object.keys(SHAPE),
+  query: Query,
+  doc: {
+    id: 'listDeadLetters',
+    summary: 'Records that could not be processed, the newest first.',
+    answers: { 200: DEAD_LETTERS },
+  },
   handle: async ({ query, principal }) => {
     const parsed = Query.safeParse(query)
     if (!parsed.success) return refuse(fieldRefusal(parsed.error, query))
@@ -59,6 +64,12 @@ export const readDeadLetterRoute = ({ read }: DeadLetterDeps): Route => ({
   method: 'get',
   path: '/v1/dead-letters/:id',
   action: 'read_dead_letter',
+  doc: {
+    id: 'readDeadLetter',
+    summary: 'One dead letter with its bytes and its replays.',
+    answers: { 200: WHOLE_DEAD_LETTER },
+    refusals: ['not_found'],
+  },
   handle: async (request) => {
     const found = await findOwn(read, request)
     if (found === undefined) return refuse(NOT_FOUND)
@@ -82,6 +93,13 @@ export const discardDeadLetterRoute = ({ read, discard }: DeadLetterDeps): Route
   method: 'post',
   path: '/v1/dead-letters/:id/discard',
   action: 'discard_dead_letter',
+  doc: {
+    id: 'discardDeadLetter',
+    summary: 'Closes a dead letter for good.',
+    body: DiscardBody,
+    answers: { 200: DEAD_LETTER },
+    refusals: ['not_found', 'command_refused'],
+  },
   handle: async (request) => {
     const before = await findOwn(read, request)
     if (before === undefined) return refuse(NOT_FOUND)

@@ -27,33 +27,47 @@ export const merchant = z
 const isRaw = (value: unknown): value is RawText =>
   typeof value === 'object' && value !== null && 'raw' in value && typeof value.raw === 'string'
 const payload = z
-  .union([z.string(), z.custom<RawText>(isRaw)], 'must be a string, an object or an array')
+  .union(
+    [z.string(), z.custom<RawText>(isRaw).meta({ type: ['object', 'array'] })],
+    'must be a string, an object or an array',
+  )
   .transform((value) => (typeof value === 'string' ? value : value.raw))
   .refine(storable, 'must be well-formed text without NUL')
   .refine((text) => bytes(text) <= PAYLOAD_BYTES_MAX, `must be at most ${PAYLOAD_BYTES_MAX} bytes as UTF-8`)
 
-const Body = z.strictObject({
-  merchant,
-  out_trade_no: outTradeNo,
-  amount_minor: z
-    .int('must be an integer in minor units (19.99 CNY is 1999)')
-    .min(1, 'must be at least 1')
-    .max(AMOUNT_MINOR_MAX, `must be at most ${AMOUNT_MINOR_MAX}`),
-  currency: z
-    .string()
-    .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code in upper case (yuan is CNY, not RMB)'),
-  expires_at: z.iso
-    .datetime({ offset: true, error: 'must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z' })
-    .transform((text) => new Date(text))
-    // 9999 is where four digits end; earlier than 2000 is a time in seconds taken for milliseconds.
-    .refine((time) => time.getUTCFullYear() >= 2000 && time.getUTCFullYear() <= 9998, 'must lie between 2000 and 9998'),
-  group: z
-    .string()
-    .min(1, 'must not be empty: leave it out')
-    .refine((text) => storable(text) && bytes(text) <= 256, 'must be well-formed text of at most 256 bytes without NUL')
-    .nullish(),
-  payload: payload.nullish(),
-})
+const Body = z
+  .strictObject({
+    merchant,
+    out_trade_no: outTradeNo,
+    amount_minor: z
+      .int('must be an integer in minor units (19.99 CNY is 1999)')
+      .min(1, 'must be at least 1')
+      .max(AMOUNT_MINOR_MAX, `must be at most ${AMOUNT_MINOR_MAX}`),
+    currency: z
+      .string()
+      .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code in upper case (yuan is CNY, not RMB)')
+      .meta({ pattern: '^[A-Z]{3}$' }),
+    expires_at: z.iso
+      .datetime({ offset: true, error: 'must be a time like 2026-11-11T12:30:00+08:00, with its offset or Z' })
+      .transform((text) => new Date(text))
+      // 9999 is where four digits end; earlier than 2000 is a time in seconds taken for milliseconds.
+      .refine(
+        (time) => time.getUTCFullYear() >= 2000 && time.getUTCFullYear() <= 9998,
+        'must lie between 2000 and 9998',
+      ),
+    group: z
+      .string()
+      .min(1, 'must not be empty: leave it out')
+      .refine(
+        (text) => storable(text) && bytes(text) <= 256,
+        'must be well-formed text of at most 256 bytes without NUL',
+      )
+      .nullish(),
+    payload: payload.nullish(),
+  })
+  .meta({ id: 'NewOrder' })
+/** What create takes. A list is not parsed as a whole: each of its orders has a result of its own. */
+export const NEW_ORDERS = z.union([Body, z.strictObject({ orders: z.array(Body).min(1).max(ORDERS_PER_REQUEST_MAX) })])
 
 export type ParsedOrder =
   { readonly kind: 'order'; readonly order: OrderBody } | { readonly kind: 'refused'; readonly refusal: Refusal }

@@ -39,6 +39,7 @@ const ALLOWED: Record<Action, readonly Role[]> = {
   discard_dead_letter: ['operator', 'admin'],
 }
 
+export const rolesFor = (action: Action): readonly Role[] => ALLOWED[action]
 export const mayDo = (principal: Principal, action: Action) => ALLOWED[action].includes(principal.role)
 export const maySee = (principal: Principal, merchant: string | null) =>
   principal.merchant === null || principal.merchant === merchant

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ANOMALY_KINDS } from '../orders/model.ts'
 import { anomalyView } from '../store/anomaly-view.ts'
 import type { Anomaly, AnomalyFilter } from '../store/list-anomalies.ts'
+import { ANOMALIES, ANOMALY } from './anomaly-schema.ts'
 import { fieldRefusal, merchant } from './order-body.ts'
 import { maySee, NOT_FOUND, type Principal } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
@@ -13,7 +14,7 @@ export interface AnomalyDeps {
   readonly now: () => Date
 }
 
-const SHAPE = {
+const Query = z.object({
   state: z.enum(['open', 'resolved', 'all'], 'must be open, resolved or all').default('open'),
   merchant: merchant.optional(),
   kind: z.enum(ANOMALY_KINDS, `must be one of ${ANOMALY_KINDS.join(', ')}`).optional(),
@@ -27,14 +28,18 @@ const SHAPE = {
   since: time.optional(),
   until: time.optional(),
   ...PAGE,
-}
-const Query = z.object(SHAPE)
+})
 
 export const listAnomaliesRoute = ({ listAnomalies, now }: AnomalyDeps): Route => ({
   method: 'get',
   path: '/v1/anomalies',
   action: 'read_anomaly',
-  query: Object.keys(SHAPE),
+  query: Query,
+  doc: {
+    id: 'listAnomalies',
+    summary: 'What a person must look at: open ones oldest first, any others newest first.',
+    answers: { 200: ANOMALIES },
+  },
   handle: async ({ query, principal }) => {
     const parsed = Query.safeParse(query)
     if (!parsed.success) return refuse(fieldRefusal(parsed.error, query))
@@ -70,6 +75,7 @@ export const readAnomalyRoute = ({ findAnomaly }: AnomalyDeps): Route => ({
   method: 'get',
   path: '/v1/anomalies/:id',
   action: 'read_anomaly',
+  doc: { id: 'readAnomaly', summary: 'One anomaly.', answers: { 200: ANOMALY }, refusals: ['not_found'] },
   handle: async (request) => {
     const anomaly = await findOwn(findAnomaly, request)
     return anomaly === undefined ? refuse(NOT_FOUND) : { kind: 'answer', status: 200, body: anomalyView(anomaly) }

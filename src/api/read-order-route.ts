@@ -3,6 +3,7 @@ import type { ArchivedOrder } from '../store/find-archived.ts'
 import type { FoundOrder } from '../store/find-order.ts'
 import type { Timeline } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
+import { ORDER, TIMELINE } from './order-schemas.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
 import type { Refusal } from './refusal.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
@@ -17,6 +18,12 @@ export const readOrderRoute = (deps: ReadDeps): Route => ({
   method: 'get',
   path: '/v1/orders/:merchant/:outTradeNo',
   action: 'read_order',
+  doc: {
+    id: 'readOrder',
+    summary: 'Where an order stands.',
+    answers: { 200: ORDER },
+    refusals: ['not_found', 'order_gone'],
+  },
   handle: async (request) => {
     const found = await findOwn(deps, request)
     return 'refusal' in found ? refuse(found.refusal) : { kind: 'answer', status: 200, body: orderView(found) }
@@ -27,6 +34,12 @@ export const readTimelineRoute = (deps: ReadDeps): Route => ({
   method: 'get',
   path: '/v1/orders/:merchant/:outTradeNo/timeline',
   action: 'read_order',
+  doc: {
+    id: 'readTimeline',
+    summary: 'All that happened to an order.',
+    answers: { 200: TIMELINE },
+    refusals: ['not_found', 'order_gone'],
+  },
   handle: async (request) => {
     const found = await findOwn(deps, request)
     if ('refusal' in found) return refuse(found.refusal)

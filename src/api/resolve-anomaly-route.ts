@@ -5,8 +5,9 @@ import { readIdempotencyKey } from './idempotency-key.ts'
 import { fieldRefusal } from './order-body.ts'
 import { NOT_FOUND } from './policy.ts'
 import { findOwn, type AnomalyDeps } from './read-anomalies-route.ts'
+import { COMMAND } from './order-schemas.ts'
 import { refuse, type Route } from './route.ts'
-import { runCommand, type CommandDeps } from './run-command.ts'
+import { COMMAND_REFUSALS, runCommand, type CommandDeps } from './run-command.ts'
 import { reason } from './shared-fields.ts'
 
 const ResolveBody = z.strictObject({
@@ -19,6 +20,15 @@ export const resolveAnomalyRoute = (deps: CommandDeps & Pick<AnomalyDeps, 'findA
   method: 'post',
   path: '/v1/anomalies/:id/resolve',
   action: 'resolve_anomaly',
+  doc: {
+    id: 'resolveAnomaly',
+    summary: "An operator's answer, about which the order's lane decides. 202: the lane has not answered yet.",
+    body: ResolveBody,
+    key: 'required',
+    location: true,
+    answers: { 200: COMMAND, 202: COMMAND },
+    refusals: COMMAND_REFUSALS,
+  },
   handle: async (request) => {
     const anomaly = await findOwn(deps.findAnomaly, request)
     if (anomaly === undefined) return refuse(NOT_FOUND)

@@ -5,7 +5,7 @@ import { KEY_REUSED } from './idempotency-key.ts'
 import type { ApiReach } from './crash-points.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { NOT_FOUND } from './policy.ts'
-import type { Refusal } from './refusal.ts'
+import type { Refusal, RefusalKind } from './refusal.ts'
 import { refuse, type ApiAnswer } from './route.ts'
 
 export interface CommandDeps {
@@ -15,6 +15,15 @@ export interface CommandDeps {
   readonly metrics: ApiMetrics
   readonly reach: ApiReach
 }
+
+/** What may come of any command, beside what every route may refuse. */
+export const COMMAND_REFUSALS: readonly RefusalKind[] = [
+  'not_found',
+  'order_archived',
+  'command_refused',
+  'idempotency_key_reused',
+  'command_failed',
+]
 
 const ARCHIVED: Refusal = {
   kind: 'order_archived',

@@ -21,6 +21,7 @@ export const whole = (min: number, max: number) =>
     .string()
     .refine((text) => /^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max, `must be ${min} to ${max}`)
     .transform(Number)
+    .meta({ type: 'integer', minimum: min, maximum: max })
 
 /** A time in a query, as milliseconds since 1970. */
 export const time = z.iso

@@ -11,7 +11,7 @@ import { findApiToken } from '../store/api-tokens.ts'
 import { createOrders } from '../store/create-orders.ts'
 import { claimAnomaly, releaseAnomaly } from '../store/claim-anomaly.ts'
 import { discardDeadLetters } from '../store/discard-dead-letters.ts'
-import { fileCommand, type CommandRequest } from '../store/file-command.ts'
+import { fileCommand } from '../store/file-command.ts'
 import { findArchived } from '../store/find-archived.ts'
 import { findOrder } from '../store/find-order.ts'
 import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
@@ -25,24 +25,12 @@ import { releaseBrake } from '../store/release-brake.ts'
 import { setBrake } from '../store/set-brake.ts'
 import { createApp } from './app.ts'
 import { createCommandWaiter } from './await-command.ts'
-import { listBrakesRoute, releaseBrakeRoute, setBrakeRoute, type BrakeDeps } from './brake-routes.ts'
-import { claimAnomalyRoute, releaseAnomalyRoute, type ClaimDeps } from './claim-anomaly-route.ts'
-import { closeOrderRoute } from './close-order-route.ts'
 import type { ApiConfig } from './config.ts'
 import { reachNothing, type ApiReach } from './crash-points.ts'
-import { createOrdersRoute } from './create-orders-route.ts'
-import {
-  discardDeadLetterRoute,
-  listDeadLettersRoute,
-  readDeadLetterRoute,
-  type DeadLetterDeps,
-} from './dead-letter-routes.ts'
 import { watchLanes } from './lanes.ts'
 import { createApiMetrics } from './metrics.ts'
-import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
-import { readCommandRoute } from './read-command-route.ts'
-import { readOrderRoute, readTimelineRoute } from './read-order-route.ts'
-import { resolveAnomalyRoute } from './resolve-anomaly-route.ts'
+import { createRoutes } from './routes.ts'
+import type { CommandDeps } from './run-command.ts'
 
 export interface Api extends Running {
   readonly port: number
@@ -76,60 +64,44 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const onNotification = (_channel: string, payload: string) => waiter.hear(Number(payload))
   const listener = listen(databaseUrl, [commandsChannel(appId)], { onNotification, onConnected: () => undefined }, log)
 
-  const reading = {
-    findOrder: (merchant: string, outTradeNo: string) => findOrder(pool, merchant, outTradeNo),
-    findArchived: (merchant: string, outTradeNo: string) => findArchived(pool, merchant, outTradeNo),
-    readTimeline: (orderId: number) => readTimeline(pool, orderId, inputTopic),
-  }
-  const commands = {
-    fileCommand: (request: CommandRequest) => fileCommand(pool, appId, request, (step) => reach(`command_${step}`)),
+  const commands: CommandDeps = {
+    fileCommand: (request) => fileCommand(pool, appId, request, (step) => reach(`command_${step}`)),
     ...{ waiter, waitMs: config.COMMAND_WAIT_MS, metrics, reach },
   }
-  const anomalies: AnomalyDeps = {
-    listAnomalies: (filter, page) => listAnomalies(pool, filter, page),
-    findAnomaly: (id) => findAnomaly(pool, id),
-    now: clock.now,
-  }
-  const claims: ClaimDeps = {
-    ...{ ...anomalies, metrics },
-    claimAnomaly: (request) => claimAnomaly(pool, request, (step) => reach(`claim_${step}`)),
-    releaseAnomaly: (request) => releaseAnomaly(pool, request, (step) => reach(`claim_${step}`)),
-  }
-  const brakes: BrakeDeps = {
-    listBrakes: (merchant) => listBrakes(pool, merchant),
-    setBrake: (request) => setBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
-    releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
-  }
-  const deadLetters: DeadLetterDeps = {
-    list: (filter, page) => listDeadLetters(pool, { ...filter, topic: inputTopic }, page),
-    read: (id) => readDeadLetter(pool, inputTopic, id),
-    discard: (id, by) =>
-      discardDeadLetters(pool, { topic: inputTopic, ids: [id] }, { ...by, dryRun: false }, (step) =>
-        reach(`discard_${step}`),
-      ),
-  }
-  const routes = [
-    createOrdersRoute({
+  const routes = createRoutes({
+    commands,
+    creating: {
       createOrders: (orders) => createOrders(pool, appId, orders, (step) => reach(`create_${step}`)),
       laneOf: lanes.laneOf,
       ...{ metrics, log },
-    }),
-    readOrderRoute(reading),
-    readTimelineRoute(reading),
-    closeOrderRoute(commands),
-    listAnomaliesRoute(anomalies),
-    readAnomalyRoute(anomalies),
-    claimAnomalyRoute(claims),
-    releaseAnomalyRoute(claims),
-    resolveAnomalyRoute({ ...commands, ...anomalies }),
-    listDeadLettersRoute(deadLetters),
-    readDeadLetterRoute(deadLetters),
-    discardDeadLetterRoute(deadLetters),
-    readCommandRoute({ readCommand: async (id) => (await readCommands(pool, [id]))[0] }),
-    listBrakesRoute(brakes),
-    setBrakeRoute(brakes),
-    releaseBrakeRoute(brakes),
-  ]
+    },
+    reading: {
+      findOrder: (merchant, outTradeNo) => findOrder(pool, merchant, outTradeNo),
+      findArchived: (merchant, outTradeNo) => findArchived(pool, merchant, outTradeNo),
+      readTimeline: (orderId) => readTimeline(pool, orderId, inputTopic),
+      readCommand: async (id) => (await readCommands(pool, [id]))[0],
+    },
+    anomalies: {
+      listAnomalies: (filter, page) => listAnomalies(pool, filter, page),
+      findAnomaly: (id) => findAnomaly(pool, id),
+      claimAnomaly: (request) => claimAnomaly(pool, request, (step) => reach(`claim_${step}`)),
+      releaseAnomaly: (request) => releaseAnomaly(pool, request, (step) => reach(`claim_${step}`)),
+      ...{ now: clock.now, metrics },
+    },
+    brakes: {
+      listBrakes: (merchant) => listBrakes(pool, merchant),
+      setBrake: (request) => setBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
+      releaseBrake: (request) => releaseBrake(pool, appId, inputTopic, request, (step) => reach(`brake_${step}`)),
+    },
+    deadLetters: {
+      list: (filter, page) => listDeadLetters(pool, { ...filter, topic: inputTopic }, page),
+      read: (id) => readDeadLetter(pool, inputTopic, id),
+      discard: (id, by) =>
+        discardDeadLetters(pool, { topic: inputTopic, ids: [id] }, { ...by, dryRun: false }, (step) =>
+          reach(`discard_${step}`),
+        ),
+    },
+  })
   const connections = createConnections(config.CONNECTIONS_MAX, (reason) => metrics.endedConnections.inc({ reason }))
   const app = createApp(routes, {
     findPrincipal: async (tokenHash, now) => {

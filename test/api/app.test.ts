@@ -26,9 +26,10 @@ afterEach(() => {
 })
 
 async function serve(handle: Route['handle'], principal: Principal = merchant, deps: Partial<AppDeps> = {}) {
+  const doc = { id: 'any', summary: '', answers: {} }
   const routes: Route[] = [
-    { method: 'post', path: '/v1/orders', action: 'create_order', handle },
-    { method: 'get', path: '/v1/orders/:merchant/:outTradeNo', action: 'read_order', handle },
+    { method: 'post', path: '/v1/orders', action: 'create_order', doc, handle },
+    { method: 'get', path: '/v1/orders/:merchant/:outTradeNo', action: 'read_order', doc, handle },
   ]
   const metrics = createApiMetrics()
   const app = createApp(routes, {

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { readApiConfig } from '../../src/api/config.ts'
 import { startApi, type Api } from '../../src/api/start.ts'
 import { createLog } from '../../src/runtime/log.ts'
+import { createCheck, documentOf } from './check-answer.ts'
 
 /** Nothing listens there: what is tested here needs no database. */
 const NO_DATABASE = { DATABASE_URL: 'postgres://u:secretword@127.0.0.1:1/x', PORT: '0', METRICS_PORT: '0' }
@@ -84,6 +85,9 @@ test('without Postgres it lives, says why it is not ready, tells no secret, and 
     ...{ method: 'POST', headers: { authorization: `Bearer po_${'A'.repeat(43)}` } },
   })
   expect(answer.status).toBe(503)
+  const contentType = answer.headers.get('content-type')
+  const exchange = { method: 'POST', path: '/v1/orders', sent: undefined, status: answer.status, contentType }
+  createCheck(await documentOf())({ ...exchange, body: await answer.json() })
   started.kill('SIGTERM')
   expect((await once(started, 'close'))[0]).toBe(0)
   expect(output.stdout).toContain('api stopped')

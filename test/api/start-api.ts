@@ -7,6 +7,7 @@ import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
 import { insertApiToken } from '../../src/store/api-tokens.ts'
 import { recordTopology } from '../../src/store/topology.ts'
 import { createDatabase, type TestDatabase } from '../helpers/database.ts'
+import { createCheck, documentOf } from './check-answer.ts'
 import { until } from '../helpers/until.ts'
 
 export interface Answer {
@@ -59,15 +60,22 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   }
 }
 
+const check = createCheck(await documentOf())
+
+/** A caller with this token; a buffer is sent as it is. Every answer must be as the OpenAPI document says. */
 export const callWith =
   (url: string, token: string): Call =>
   async (method, path, body, headers = {}) => {
     const answer = await fetch(url + path, {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body) }),
     })
-    return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Answer['body'] }
+    const { status, headers: sent } = answer
+    const json = (await answer.json()) as Answer['body']
+    const asked = Buffer.isBuffer(body) ? (JSON.parse(body.toString()) as unknown) : body
+    check({ method, path, sent: asked, status, contentType: sent.get('content-type'), body: json })
+    return { status, headers: sent, body: json }
   }
 
 export const anOrder = (outTradeNo: string, more: Record<string, unknown> = {}) => ({
