@@ -2,7 +2,14 @@ import type pg from 'pg'
 import type { Command } from 'commander'
 import { KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { REPLAY_REFUSALS } from '../store/plan-replay.ts'
-import { REPLAY_LETTERS_MAX, requestReplay, type Requested } from '../store/request-replay.ts'
+import { planView } from '../store/replay-plan-view.ts'
+import {
+  REPLAY_LETTERS_MAX,
+  REPLAY_RUNS_MAX,
+  requestReplay,
+  type ReplayAsked,
+  type Requested,
+} from '../store/request-replay.ts'
 import { readTopology } from '../store/topology.ts'
 import { cliLog, readKafka, withDatabase } from './connect.ts'
 import { chosen, letterIds, noteOf, takesAct, type ActOptions } from './dlq-filter.ts'
@@ -43,22 +50,29 @@ async function start(context: CliContext, ids: readonly number[], options: Optio
   return withDatabase(env, async (pool) => {
     const partitions = await lanesOf(pool, filter.topic)
     const request = { filter, actor, reason, quarantined, partitions }
-    const plan = await requestReplay(pool, { ...request, dryRun: true })
-    const missing = (filter.ids ?? []).length - (filter.ids === undefined ? 0 : plan.count + plan.refused.length)
-    const planned = planOf(plan, missing)
-    if (dryRun || plan.count === 0) return { ...planned, findings: plan.refused.length + missing > 0 }
-    await confirm(`${planned.text}\nReplay ${plan.count} dead letters?`)
-    const made = await requestReplay(pool, { ...request, dryRun: false })
-    if (made.runId === undefined) return planOf(made, missing) // Somebody else was quicker.
+    const plan = planned(await requestReplay(pool, { ...request, dryRun: true }))
+    const shown = shownPlan(plan)
+    if (dryRun || plan.count === 0) return { ...shown, findings: hasRefusals(plan) }
+    await confirm(`${shown.text}\nReplay ${plan.count} dead letters?`)
+    const made = planned(await requestReplay(pool, { ...request, dryRun: false }))
+    if (made.runId === undefined) return shownPlan(made) // Somebody else was quicker.
     const output = await sendAndReport(context, pool, made.runId, options.wait)
-    const refused = planOf(made, missing)
-    const hasRefusals = made.refused.length + missing > 0
+    const refused = shownPlan(made)
     return {
       json: { ...refused.json, ...(output.json as object) },
-      text: hasRefusals ? `${output.text}\n\n${refused.text}` : output.text,
-      findings: output.findings === true || hasRefusals,
+      text: hasRefusals(made) ? `${output.text}\n\n${refused.text}` : output.text,
+      findings: output.findings === true || hasRefusals(made),
     }
   })
+}
+
+const hasRefusals = ({ refused, notThere }: Requested) => refused.length + notThere > 0
+
+function planned(asked: ReplayAsked): Requested {
+  if (asked.kind === 'requested') return asked
+  const [problem, remedy] = [`${REPLAY_RUNS_MAX} replays are not sent yet.`, 'Go on with them: dlq replay --run.']
+  if (asked.kind === 'too_many') throw new CliFailure(EXIT.findings, problem, remedy)
+  throw new Error(`a request without a key was answered ${asked.kind}`)
 }
 
 const goOn = (context: CliContext, { run, wait }: Options): Promise<Output> =>
@@ -84,14 +98,14 @@ async function lanesOf(pool: pg.Pool, topic: string): Promise<number> {
   throw new CliFailure(EXIT.undecided, `No topology is recorded for ${topic}.`, 'Run: paidonce topics create')
 }
 
-function planOf({ byReason, count, refused, more }: Requested, missing: number) {
+function shownPlan(plan: Requested) {
+  const { byReason, refused, notThere, more } = plan
   const refusals = refused.map(({ id, why }) => [id, why, REPLAY_REFUSALS[why]])
   const said = [
     table(['reason', 'to replay'], Object.entries(byReason)),
     ...(refusals.length > 0 ? [`refused:\n${table(['id', 'why', 'that is'], refusals)}`] : []),
-    ...(missing > 0 ? [`${missing} of the ids are not there.`] : []),
+    ...(notThere > 0 ? [`${notThere} of the ids are not there.`] : []),
     ...(more ? [`More than ${REPLAY_LETTERS_MAX} are there: run it again for the rest.`] : []),
   ]
-  const json = { to_replay: count, by_reason: byReason, refused, not_there: missing, more }
-  return { json, text: said.join('\n') }
+  return { json: { ...planView(plan), refused }, text: said.join('\n') }
 }

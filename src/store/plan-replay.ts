@@ -10,6 +10,8 @@ export interface ReplayCandidate {
   readonly lane: number
   readonly key: Buffer | null
   readonly valueBytes: number | null
+  /** As they are kept, which is a third more than on the wire. */
+  readonly headerBytes: number
 }
 
 /** Why a dead letter is not sent: it stays as it is. */
@@ -25,8 +27,8 @@ export const REPLAY_REFUSALS = {
 } as const
 export type ReplayRefusal = keyof typeof REPLAY_REFUSALS
 
-/** Below the broker's default of 1 MiB (message.max.bytes), with room for headers. */
-const VALUE_BYTES_MAX = 1_000_000
+/** Below the broker's default of 1 MiB (message.max.bytes), with room for a replay's own headers. */
+const BYTES_MAX = 1_000_000
 
 export interface ReplayRules {
   /** Lanes of the installation. */
@@ -40,12 +42,12 @@ export function whyNotReplayed(
   letter: ReplayCandidate,
   { partitions, quarantined }: ReplayRules,
 ): ReplayRefusal | undefined {
-  const { status, key, valueBytes, reason, lane, replayCount } = letter
+  const { status, key, valueBytes, headerBytes, reason, lane, replayCount } = letter
   if (status === 'discarded' || status === 'replaying') return status
   if ((status === 'quarantined' || replayCount >= REPLAYS_MAX) && !quarantined) return 'quarantined'
   if (valueBytes === null) return 'no_value'
   if (key === null || key.length === 0) return 'no_key'
-  if (valueBytes + key.length > VALUE_BYTES_MAX) return 'too_large'
+  if (valueBytes + key.length + headerBytes > BYTES_MAX) return 'too_large'
   if (reason === 'archived_order') return reason
   // A producer with another partitioner is mended by the key's own lane; a key that is not the order's is not.
   if (reason === 'misrouted' && partitionFor(key, partitions) === lane) return 'key_is_not_the_order'

@@ -21,11 +21,17 @@ export interface SendOptions {
   readonly runId: number
   readonly onProgress?: (sent: number) => void
   readonly reach?: (point: ReplayPoint) => void | Promise<void>
+  /** Aborted: nothing more is sent after what is on its way. */
+  readonly signal?: AbortSignal
+  /** After so long without a word from a sender that is frozen or cut off, somebody else may send. */
+  readonly leaseMs?: number
 }
 
 /** `busy`: somebody else is sending this run now. */
-export type Sent = { readonly kind: 'sent'; readonly count: number } | { readonly kind: 'busy' }
+export type Sent = { readonly kind: 'sent' | 'aborted'; readonly count: number } | { readonly kind: 'busy' }
 
+/** Longer than a call to Kafka may take, or whoever waits for one would lose its lock. */
+const LEASE_MS = 60_000
 /** Kept below what a process should hold: a value may have 1 MB. */
 const CHUNK = 50
 const SEND_MS_MAX = 20_000
@@ -45,7 +51,7 @@ export async function sendReplays(pool: pg.Pool, producer: PlainProducer, option
   const client = await pool.connect()
   let failure: Error | undefined
   try {
-    if (!(await lock(client, runId))) return { kind: 'busy' }
+    if (!(await lock(client, runId, options.leaseMs ?? LEASE_MS))) return { kind: 'busy' }
     await reach('replay_requested')
     let count = 0
     for (;;) {
@@ -53,6 +59,7 @@ export async function sendReplays(pool: pg.Pool, producer: PlainProducer, option
       if (chunk.length === 0) return { kind: 'sent', count }
       await sendChunk(client, producer, chunk, options)
       count += chunk.length
+      if (options.signal?.aborted === true) return { kind: 'aborted', count }
       onProgress?.(count)
     }
   } catch (error) {
@@ -65,8 +72,8 @@ export async function sendReplays(pool: pg.Pool, producer: PlainProducer, option
 }
 
 /** Waits a moment: the server may not have noticed yet that whoever sent before is dead. */
-async function lock(client: pg.ClientBase, runId: number): Promise<boolean> {
-  await client.query(`set lock_timeout = ${LOCK_MS_MAX}`)
+async function lock(client: pg.ClientBase, runId: number, leaseMs: number): Promise<boolean> {
+  await client.query(`set lock_timeout = ${LOCK_MS_MAX}; set idle_session_timeout = ${leaseMs}`)
   try {
     await client.query('select pg_advisory_lock($1, $2)', [LOCK, runId])
     return true

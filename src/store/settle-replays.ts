@@ -1,15 +1,16 @@
 import type pg from 'pg'
 import { transaction } from '../runtime/postgres.ts'
-import type { DeadLetterReason } from './dead-letter.ts'
+import { REPLAYS_MAX, type DeadLetterReason } from './dead-letter.ts'
 import type { DeliveryOutcome } from './delivery.ts'
 import { int, rowsOf } from './statement.ts'
 
 /**
  * What became of a replayed record. `applied`: it changed something or was noted. `held`, `anomaly`: it was taken, and
  * waits. `duplicate`: all that it says was known, nothing was done. `refused`: its order is archived or says otherwise, or
- * its place was skipped. `failed_again`: it is a dead letter again, a new one.
+ * its place was skipped. `failed_again`: it is a dead letter again, a new one; `quarantined`: that one is not replayed
+ * again unless asked for by name.
  */
-export type ReplayResult = 'applied' | 'held' | 'anomaly' | 'duplicate' | 'refused' | 'failed_again'
+export type ReplayResult = 'applied' | 'held' | 'anomaly' | 'duplicate' | 'refused' | 'failed_again' | 'quarantined'
 
 const RESULT: Record<DeliveryOutcome, ReplayResult> = {
   applied: 'applied',
@@ -50,7 +51,7 @@ export interface ReplayReport {
 // A record that was sent twice is answered by its first copy: the dedupe took the second one.
 const PENDING = {
   name: 'pending-replays',
-  text: `select r.id, v.outcomes, v.kafka_offset, n.id, n.reason, n.detail from replays r
+  text: `select r.id, v.outcomes, v.kafka_offset, n.id, n.reason, n.detail, r.count from replays r
     cross join lateral (
       select kafka_offset, array_agg(outcome::text) as outcomes from deliveries v where v.replay_id = r.id
       group by kafka_offset order by kafka_offset limit 1
@@ -62,10 +63,11 @@ const PENDING = {
 /** Looks what the lanes have done with a run's records, and keeps it. @returns how many are still not met */
 export const settleReplays = (pool: pg.Pool, runId: number): Promise<number> =>
   transaction(pool, async (tx) => {
-    type Row = [unknown, DeliveryOutcome[], unknown, unknown, string | null, string | null]
+    type Row = [unknown, DeliveryOutcome[], unknown, unknown, string | null, string | null, number]
     const rows = await rowsOf<Row>(tx, PENDING, [runId])
-    const settled = rows.flatMap(([id, outcomes, offset, againId, reason, why]) => {
-      const result = resultOf(outcomes, reason)
+    const settled = rows.flatMap(([id, outcomes, offset, againId, reason, why, count]) => {
+      const first = resultOf(outcomes, reason)
+      const result = first === 'failed_again' && count >= REPLAYS_MAX ? 'quarantined' : first
       const detail =
         againId === null
           ? `${[...new Set(outcomes)].sort().join(', ')} at offset ${int(offset)}`

@@ -161,12 +161,12 @@ describe('of several', () => {
     for (let count = 1; count <= 4; count++)
       expect(await replay('--reason', 'unsupported')).toMatchObject({ code: 1, results: { failed_again: 1 } })
     expect((await list('--reason', 'unsupported')).dead_letters).toMatchObject([{ replay_count: 4 }])
-    expect(await replay('--reason', 'unsupported')).toMatchObject({ results: { failed_again: 1 } })
+    expect(await replay('--reason', 'unsupported')).toMatchObject({ results: { quarantined: 1 } })
     const [kept] = (await list('--status', 'quarantined')).dead_letters
     expect(kept).toMatchObject({ reason: 'unsupported', replay_count: 5 })
     expect(await replay('--reason', 'unsupported')).toMatchObject({ code: 0, to_replay: 0 })
     expect((await replay(String(kept?.id))).refused).toEqual([{ id: kept?.id, why: 'quarantined' }])
-    expect(await replay(String(kept?.id), '--quarantined')).toMatchObject({ results: { failed_again: 1 } })
+    expect(await replay(String(kept?.id), '--quarantined')).toMatchObject({ results: { quarantined: 1 } })
     expect((await list('--status', 'quarantined')).dead_letters).toHaveLength(1)
   })
 

@@ -181,11 +181,14 @@ test('a replay about an archived order is reported as refused, and why; also whe
         return Promise.resolve()
       },
     } as unknown as PlainProducer
-    const ask = (ids?: number[]): Promise<Requested> =>
-      requestReplay(pool, {
+    const ask = async (ids?: number[]): Promise<Requested> => {
+      const asked = await requestReplay(pool, {
         ...{ partitions: 1, quarantined: false, actor: 'ann', reason: 'mended', dryRun: false },
         filter: { topic: TOPIC, ids },
       })
+      if (asked.kind !== 'requested') throw new Error(asked.kind)
+      return asked
+    }
     const { runId = 0 } = await ask()
     expect(await sendReplays(pool, producer, { topic: TOPIC, runId })).toEqual({ kind: 'sent', count: 2 })
     // Mended, they say what the order knew, and something new.

@@ -43,10 +43,11 @@ async function givenRun(name: string) {
       [topic, it.laneOf(order), 1_000_000 + runs.length * 100 + index, order, it.encode(payment(order).callback)],
     )
   const filter = { topic, reasons: ['unknown_schema'] as const }
-  const { runId } = await requestReplay(pool, {
+  const asked = await requestReplay(pool, {
     ...{ filter, actor: 'test', reason: 'a schema appeared', partitions: 2, quarantined: false, dryRun: false },
   })
-  if (runId === undefined) throw new Error('nothing to replay')
+  if (asked.kind !== 'requested' || asked.runId === undefined) throw new Error('nothing to replay')
+  const { runId } = asked
   runs.push({ runId, orders })
   return runId
 }
@@ -112,4 +113,24 @@ test('two that send one run at once: one sends, the other is told', async () => 
     },
   })
   expect([sent, other.sent]).toEqual([{ kind: 'sent', count: LETTERS }, { kind: 'busy' }])
+})
+
+test('a sender that is frozen loses its turn after its lease: another one sends, and what it sends late is a duplicate', async () => {
+  const runId = await givenRun('frozen')
+  const { pool } = it.database
+  const other: { sent?: unknown } = {}
+  const frozen = sendReplays(pool, producer, {
+    ...{ topic, runId, leaseMs: 500 },
+    reach: async (point) => {
+      if (point !== 'replay_after_send' || other.sent !== undefined) return
+      other.sent = await until('the turn is free', async () => {
+        const sent = await sendReplays(pool, producer, { topic, runId })
+        return sent.kind === 'sent' && sent
+      })
+    },
+  })
+  await expect(frozen).rejects.toThrow()
+  expect(other.sent).toEqual({ kind: 'sent', count: LETTERS })
+  const run = await readReplayRun(pool, runId)
+  expect(run?.replays.every(({ isSent }) => isSent)).toBe(true)
 })
