@@ -6,6 +6,12 @@ export const API_SHAPE = {
   ...COMMON,
   ...POSTGRES,
   TOPIC_PREFIX: KAFKA.TOPIC_PREFIX,
+  /** For replays only: without brokers all the rest works. */
+  KAFKA_BROKERS: KAFKA.KAFKA_BROKERS.optional(),
+  KAFKA_SASL_MECHANISM: KAFKA.KAFKA_SASL_MECHANISM,
+  KAFKA_SASL_USERNAME: KAFKA.KAFKA_SASL_USERNAME,
+  KAFKA_SASL_PASSWORD: KAFKA.KAFKA_SASL_PASSWORD,
+  KAFKA_SSL: KAFKA.KAFKA_SSL,
   PORT: port(8081),
   /** The api is internal: it listens to this machine only, unless told otherwise. */
   HOST: z.string().min(1).default('127.0.0.1'),

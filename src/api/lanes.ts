@@ -8,6 +8,8 @@ import type { Refusal } from './refusal.ts'
 /** Which lane an order belongs to, and whether the database can be worked with at all. */
 export interface Lanes {
   /** Undefined: how many lanes there are is not known yet. */
+  /** How many there are; undefined: not known, or not the same any more. */
+  readonly count: () => number | undefined
   readonly laneOf: (outTradeNo: string) => number | undefined
   /** True, or why not. */
   readonly ready: () => true | string
@@ -58,9 +60,13 @@ export function watchLanes(pool: pg.Pool, inputTopic: string, log: Log): Lanes {
     timer.unref()
   }
   void look()
+  const count = () => (state !== true && failures === 0 ? undefined : partitions)
   return {
-    laneOf: (outTradeNo) =>
-      partitions === undefined || (state !== true && failures === 0) ? undefined : partitionFor(outTradeNo, partitions),
+    count,
+    laneOf: (outTradeNo) => {
+      const known = count()
+      return known === undefined ? undefined : partitionFor(outTradeNo, known)
+    },
     ready: () => state,
     close: () => {
       closed = true

@@ -47,6 +47,16 @@ export function createApiMetrics() {
       labelNames: ['kind', 'outcome'],
       registers,
     }),
+    replaysSent: new Counter({
+      name: 'paidonce_api_replayed_records_total',
+      help: 'Dead letters sent into the input topic again.',
+      registers,
+    }),
+    replayFailures: new Counter({
+      name: 'paidonce_api_replay_failures_total',
+      help: 'Tries to send a replay that did not get on.',
+      registers,
+    }),
     inFlight: new Gauge({ name: 'paidonce_api_in_flight', help: 'Requests being worked on.', registers }),
     databaseRetries: new Counter({
       name: 'paidonce_api_database_retries_total',

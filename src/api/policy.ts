@@ -22,6 +22,7 @@ export type Action =
   | 'release_brake'
   | 'read_dead_letter'
   | 'discard_dead_letter'
+  | 'replay_dead_letters'
 
 /** What is not here is refused. An operator closes and looks, but invents no orders. */
 const ALLOWED: Record<Action, readonly Role[]> = {
@@ -37,6 +38,7 @@ const ALLOWED: Record<Action, readonly Role[]> = {
   release_brake: ['operator', 'admin'],
   read_dead_letter: ['merchant', 'viewer', 'operator', 'admin'],
   discard_dead_letter: ['operator', 'admin'],
+  replay_dead_letters: ['operator', 'admin'],
 }
 
 export const rolesFor = (action: Action): readonly Role[] => ALLOWED[action]

@@ -25,6 +25,7 @@ export const REFUSALS = {
   order_archived: { status: 409, title: 'The order is finished and archived' },
   command_refused: { status: 409, title: 'The order does not allow this' },
   too_many_brakes: { status: 409, title: 'As many brakes as may be are set' },
+  too_many_replays: { status: 409, title: 'As many replays as may be are not sent yet' },
   order_gone: { status: 410, title: 'The order was archived and its archive is gone' },
   too_large: { status: 413, title: 'The request is too large' },
   unsupported_media_type: { status: 415, title: 'The content type is not supported' },

@@ -12,6 +12,8 @@ import { openapiRoute } from './openapi-route.ts'
 import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
 import { readCommandRoute, type ReadCommandDeps } from './read-command-route.ts'
 import { readOrderRoute, readTimelineRoute, type ReadDeps } from './read-order-route.ts'
+import { listReplaysRoute, readReplayRoute, resumeReplayRoute, type ReplayDeps } from './replay-routes.ts'
+import { requestReplayRoute, type RequestReplayDeps } from './request-replay-route.ts'
 import { resolveAnomalyRoute } from './resolve-anomaly-route.ts'
 import type { AnyRoute } from './route.ts'
 import type { CommandDeps } from './run-command.ts'
@@ -24,11 +26,12 @@ export interface RouteDeps {
   readonly anomalies: AnomalyDeps & ClaimDeps
   readonly brakes: BrakeDeps
   readonly deadLetters: DeadLetterDeps
+  readonly replays: RequestReplayDeps & ReplayDeps
 }
 
 /** Every route of the api, and the document that describes them. */
 export function createRoutes(deps: RouteDeps): AnyRoute[] {
-  const { creating, reading, commands, anomalies, brakes, deadLetters } = deps
+  const { creating, reading, commands, anomalies, brakes, deadLetters, replays } = deps
   const routes = [
     createOrdersRoute(creating),
     readOrderRoute(reading),
@@ -42,6 +45,10 @@ export function createRoutes(deps: RouteDeps): AnyRoute[] {
     listDeadLettersRoute(deadLetters),
     readDeadLetterRoute(deadLetters),
     discardDeadLetterRoute(deadLetters),
+    requestReplayRoute(replays),
+    listReplaysRoute(replays),
+    readReplayRoute(replays),
+    resumeReplayRoute(replays),
     readCommandRoute(reading),
     listBrakesRoute(brakes),
     setBrakeRoute(brakes),

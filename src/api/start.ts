@@ -2,6 +2,8 @@ import { createServer } from 'node:http'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { createConnections } from '../runtime/connections.ts'
 import { serveHealth } from '../runtime/health.ts'
+import { kafkaSettings } from '../runtime/kafka/connection.ts'
+import { createPlainProducer } from '../runtime/kafka/plain-producer.ts'
 import { listenAt } from '../runtime/listen.ts'
 import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, describeError, type Log } from '../runtime/log.ts'
@@ -21,14 +23,18 @@ import { commandsChannel } from '../store/notify.ts'
 import { readTimeline } from '../store/order-timeline.ts'
 import { readDeadLetter, listDeadLetters } from '../store/read-dead-letters.ts'
 import { readCommands } from '../store/read-commands.ts'
+import { findReplayRun, listReplayRecords, listReplayRuns, resumeReplay } from '../store/replay-runs.ts'
 import { releaseBrake } from '../store/release-brake.ts'
+import { requestReplay } from '../store/request-replay.ts'
 import { setBrake } from '../store/set-brake.ts'
+import { settleReplays } from '../store/settle-replays.ts'
 import { createApp } from './app.ts'
 import { createCommandWaiter } from './await-command.ts'
 import type { ApiConfig } from './config.ts'
 import { reachNothing, type ApiReach } from './crash-points.ts'
 import { watchLanes } from './lanes.ts'
 import { createApiMetrics } from './metrics.ts'
+import { startReplaySender, type SenderDeps } from './replay-sender.ts'
 import { createRoutes } from './routes.ts'
 import type { CommandDeps } from './run-command.ts'
 
@@ -47,6 +53,8 @@ export interface ApiDeps {
   readonly clock?: Clock
   /** Tests crash here. */
   readonly reach?: ApiReach
+  /** The same, in what sends replays. */
+  readonly reachReplay?: SenderDeps['reach']
 }
 
 /** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */
@@ -62,6 +70,11 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
     (error) => log.warn({ error: describeError(error) }, 'cannot look for finished commands'),
   )
   const onNotification = (_channel: string, payload: string) => waiter.hear(Number(payload))
+  const replayPool = createPool(databaseUrl, `${appId}-api-replay`, log, 2, POOL_LIMITS)
+  const sender = startSender(config, {
+    ...{ pool: replayPool, topic: inputTopic, log, metrics },
+    ...(deps.reachReplay === undefined ? {} : { reach: deps.reachReplay }),
+  })
   const listener = listen(databaseUrl, [commandsChannel(appId)], { onNotification, onConnected: () => undefined }, log)
 
   const commands: CommandDeps = {
@@ -101,6 +114,15 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
           reach(`discard_${step}`),
         ),
     },
+    replays: {
+      ...{ topic: inputTopic, partitions: lanes.count, sender },
+      requestReplay: (request) => requestReplay(pool, request),
+      listRuns: (merchant, page) => listReplayRuns(pool, { topic: inputTopic, merchant }, page),
+      findRun: (id: number, merchant: string | null = null) => findReplayRun(pool, { topic: inputTopic, merchant }, id),
+      listRecords: (id, page) => listReplayRecords(pool, id, page),
+      settle: (id) => settleReplays(pool, id),
+      resume: (request) => resumeReplay(pool, request),
+    },
   })
   const connections = createConnections(config.CONNECTIONS_MAX, (reason) => metrics.endedConnections.inc({ reason }))
   const app = createApp(routes, {
@@ -122,7 +144,8 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const stop = async () => {
     stopping = true
     waiter.close()
-    await connections.drain(server, DRAIN_MS_MAX)
+    await Promise.all([connections.drain(server, DRAIN_MS_MAX), sender?.close()])
+    await replayPool.end()
     lanes.close()
     await listener.close()
     await pool.end()
@@ -131,6 +154,14 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   }
   let stopped: Promise<void> | undefined
   return { port, metricsPort: health.port, stop: () => (stopped ??= stop()) }
+}
+
+/** Undefined: this api has no Kafka. */
+function startSender(config: ApiConfig, deps: Omit<SenderDeps, 'connect'>) {
+  const { KAFKA_BROKERS } = config
+  if (KAFKA_BROKERS === undefined) return undefined
+  const settings = kafkaSettings({ ...config, KAFKA_BROKERS })
+  return startReplaySender({ ...deps, connect: () => createPlainProducer(settings, [deps.topic], deps.log) })
 }
 
 /** Node's own (5 minutes for a request, a minute for its headers) would let a slow sender hold a socket. */

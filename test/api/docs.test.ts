@@ -15,7 +15,7 @@ test('docs/api.md has every variable with its default', () => {
   for (const [name, schema] of Object.entries(API_SHAPE)) {
     const row = text.split('\n').find((line) => line.startsWith('| ') && line.includes(`\`${name}\``)) ?? ''
     const parsed = schema.safeParse(undefined)
-    expect(row, name).toContain(parsed.success && parsed.data !== '' ? String(parsed.data) : '|')
+    expect(row, name).toContain(parsed.success && parsed.data !== '' ? String(parsed.data ?? 'none') : '|')
   }
 })
 

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { REPLAY_RUNS_MAX } from '../../src/store/request-replay.ts'
+import { until } from '../helpers/until.ts'
 import { BRAKES_MAX } from '../../src/store/set-brake.ts'
 import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
 import { mintToken } from '../../src/runtime/access-token.ts'
 import { documentOf, type Operation } from './check-answer.ts'
 import { anOrder, callWith, startTestApi, type Call, type TestApi } from './start-api.ts'
 
-/** Every status of every operation is asked for here, or stands below with the reason why not. */
+/** Every status of every operation is asked for here, of an api whose Kafka is away, or stands below with the reason why not. */
 const document = await documentOf()
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -28,7 +30,7 @@ let it: TestApi
 let admin: Call
 let acme: Call
 beforeAll(async () => {
-  it = await startTestApi({ COMMAND_WAIT_MS: '0' })
+  it = await startTestApi({ COMMAND_WAIT_MS: '0', KAFKA_BROKERS: '127.0.0.1:1' })
   admin = noted(await it.as('admin', null))
   acme = noted(await it.as('admin', 'acme'))
 })
@@ -66,6 +68,31 @@ test('what does not exist is 404 wherever a path names something', async () => {
     const body = method === 'GET' ? undefined : (bodies[operation.operationId] ?? { reason: 'r' })
     expect((await admin(method, addressOf(path), body, { 'idempotency-key': 'k' })).status).toBe(404)
   }
+})
+
+let unsent = ''
+test('replays: asked for, again, with a key used before, too many; listed, read, resumed', async () => {
+  const { rows } = await it.pool.query<{ id: number }>(
+    `insert into dead_letters (topic, lane, kafka_offset, key, value, reason, record_time, merchant)
+     select $1, 0, n, 'k', 'v', 'unknown_schema', now(), 'acme' from generate_series(11, 21) n returning id::int`,
+    [INPUT_TOPIC],
+  )
+  const ask = (letter: number | undefined, key: string, more: object = {}) =>
+    acme('POST', '/v1/replays', { filter: { ids: [letter] }, reason: 'r', ...more }, { 'idempotency-key': key })
+  const [first, ...others] = rows.map(({ id }) => id)
+  expect((await ask(first, 'a', { dry_run: true })).status).toBe(200)
+  const asked = await ask(first, 'a')
+  expect([asked.status, (await ask(first, 'a')).status, (await ask(others[0], 'a')).status]).toEqual([202, 202, 422])
+  const foreign = { filter: { merchant: 'globex' }, reason: 'r' }
+  expect((await acme('POST', '/v1/replays', foreign, { 'idempotency-key': 'f' })).status).toBe(403)
+  const at = asked.headers.get('location') ?? ''
+  unsent = at
+  expect((await acme('GET', '/v1/replays?limit=1')).body['replays']).toHaveLength(1)
+  expect((await acme('POST', `${at}/resume`, { reason: 'r' })).status).toBe(202)
+  for (const [index, letter] of others.entries())
+    expect((await ask(letter, `k${index}`)).status).toBe(index < REPLAY_RUNS_MAX - 1 ? 202 : 409)
+  await it.pool.query('update replays set sent_at = now()')
+  expect((await acme('POST', `${at}/resume`, { reason: 'r' })).status).toBe(200)
 })
 
 test('orders: made, same, differs, in a list; read; closed, in part, twice, with a key used before', async () => {
@@ -176,6 +203,18 @@ test('the document is served without a token, and is the one that the tests hold
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual(document)
 })
+
+test('a replay that could not be sent says why, without naming a broker', async () => {
+  const trouble = await until(
+    'it has been tried',
+    async () => {
+      const { run } = (await acme('GET', unsent)).body as { run: { trouble: string | null } }
+      return run.trouble ?? undefined
+    },
+    60_000,
+  )
+  expect(trouble).toBe('KafkaJSNumberOfRetriesExceeded')
+}, 60_000)
 
 /** What cannot be had by asking a running api, and where it is tested instead. */
 const ELSEWHERE: readonly (readonly [pattern: RegExp, why: string])[] = [

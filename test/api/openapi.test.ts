@@ -44,11 +44,12 @@ test('an object of ours takes no field that it does not name', () => {
     for (const [key, inner] of Object.entries(value)) walk(inner, `${at}/${key}`)
   }
   walk(document, '')
-  // What a kind of anomaly or refusal has of its own, a record's headers, and OpenAPI's own form.
+  // What a kind of anomaly or refusal has of its own, a record's headers, counts by name, and OpenAPI's own form.
   expect(open.map((at) => at.replace('/components/schemas/', '')).sort()).toEqual([
     'Anomaly/properties/facts',
     'Command/properties/result/anyOf/1/properties/refusal',
     'OpenapiDocument',
+    'ReplayPlan/properties/by_reason',
     'WholeDeadLetter/properties/headers',
   ])
 })
