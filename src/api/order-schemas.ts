@@ -80,11 +80,19 @@ const EVENT = z.strictObject({
   written_at: time,
   settled: z.boolean(),
 })
+const WAITING = EVENT.omit({ lane_seq: true, written_at: true, settled: true }).extend({
+  since: time,
+  brake: rowId,
+  brake_reason: z.string(),
+})
 const ANOMALY = z.strictObject({
   id: rowId,
   kind: z.string(),
   cause: z.string(),
   opened_at: time,
+  owner: text,
+  claimed_at: time,
+  resolved_by: text,
   resolved_at: time,
   resolution: text,
   reason: text,
@@ -93,6 +101,7 @@ const LISTS = {
   deliveries: z.array(DELIVERY),
   facts: z.array(FACT),
   events: z.array(EVENT),
+  waiting: z.array(WAITING),
   anomalies: z.array(ANOMALY),
 }
 const LIST_NAMES = Object.keys(LISTS) as (keyof typeof LISTS)[]

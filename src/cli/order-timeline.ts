@@ -89,13 +89,21 @@ function stepsOf(
       what: `event ${e.kind}`,
       detail: `${e.topic} lane ${e.lane} no. ${e.laneSeq}, ${emitted(e)}`,
     })),
+    ...timeline.waiting.map((e) => ({
+      atMs: e.createdAtMs,
+      what: `event ${e.kind} waits`,
+      detail: `${e.topic} lane ${e.lane}, behind brake ${e.brakeId}: ${e.brakeReason}`,
+    })),
     ...timeline.anomalies.map((a) => ({ atMs: a.openedAtMs, what: 'anomaly', detail: `${a.kind} by ${a.cause}` })),
+    ...timeline.anomalies
+      .filter(({ owner }) => owner !== null)
+      .map((a) => ({ atMs: a.claimedAtMs ?? 0, what: 'anomaly claimed', detail: `${a.kind} by ${a.owner ?? ''}` })),
     ...timeline.anomalies
       .filter(({ resolvedAtMs }) => resolvedAtMs !== null)
       .map((a) => ({
         atMs: a.resolvedAtMs ?? 0,
         what: 'anomaly resolved',
-        detail: `${a.kind}: ${a.resolution ?? ''} ${a.reason ?? ''}`,
+        detail: `${a.kind}: ${a.resolution ?? ''} by ${a.resolvedBy ?? 'itself'} ${a.reason ?? ''}`.trimEnd(),
       })),
   ]
   return steps.sort((a, b) => a.atMs - b.atMs)

@@ -38,12 +38,23 @@ export interface TimelineEvent {
   /** True: surely in Kafka. False: emitted within moments, unless its lane is halted or without owner. */
   readonly isSettled: boolean
 }
+/** What follows when its brake is released: it has no number yet, and is nowhere in Kafka. */
+export interface TimelineWaiting extends Omit<TimelineEvent, 'laneSeq' | 'isSettled'> {
+  /** The brake that it matches, or that the order's event before it waits for. */
+  readonly brakeId: number
+  readonly brakeReason: string
+}
 export interface TimelineAnomaly {
   readonly id: number
   readonly kind: string
   readonly cause: string
   readonly openedAtMs: number
+  /** Who works on it, or did. */
+  readonly owner: string | null
+  readonly claimedAtMs: number | null
   readonly resolvedAtMs: number | null
+  /** Null with a resolution: it was settled by itself. */
+  readonly resolvedBy: string | null
   readonly resolution: string | null
   readonly reason: string | null
 }
@@ -51,9 +62,10 @@ export interface Timeline {
   readonly deliveries: readonly TimelineDelivery[]
   readonly facts: readonly TimelineFact[]
   readonly events: readonly TimelineEvent[]
+  readonly waiting: readonly TimelineWaiting[]
   readonly anomalies: readonly TimelineAnomaly[]
   /** Which lists hold only their latest entries. */
-  readonly truncated: readonly ('deliveries' | 'facts' | 'events' | 'anomalies')[]
+  readonly truncated: readonly ('deliveries' | 'facts' | 'events' | 'waiting' | 'anomalies')[]
 }
 
 /** Far more than an order lives through; a replay of a year's topic could still exceed it. */
@@ -80,9 +92,16 @@ const EVENTS = {
     from events e left join lanes l on l.topic = $2 and l.lane = e.lane
     where e.order_id = $1 order by e.lane_seq desc limit ${LIMIT}`,
 }
+const WAITING = {
+  name: 'order-waiting',
+  text: `select w.lane, w.topic, w.event_id, w.kind, w.sequence, w.cause, w.amount_minor, w.currency, w.payment_ref,
+      ${ms('w.occurred_at')}, ${ms('w.created_at')}, w.brake_id, b.reason
+    from waiting_events w join brakes b on b.id = w.brake_id where w.order_id = $1 order by w.id desc limit ${LIMIT}`,
+}
 const anomaliesFrom = (name: string, source: string) => ({
   name,
-  text: `select id, kind, cause, ${ms('opened_at')}, ${ms('resolved_at')}, resolution, reason
+  text: `select id, kind, cause, ${ms('opened_at')}, ${ms('resolved_at')}, resolution, reason, owner,
+      ${ms('claimed_at')}, resolved_by
     from ${source} order by id desc limit ${LIMIT}`,
 })
 const ANOMALIES = anomaliesFrom('order-anomalies', 'anomalies where order_id = $1')
@@ -103,14 +122,16 @@ export async function readTimeline(db: Queryable, orderId: number, inputTopic: s
     deliveries: (await rowsOf<unknown[]>(db, DELIVERIES, [orderId])).map(deliveryOf),
     facts: (isElsewhere ? await rowsOf(db, ARCHIVED_FACTS, [orderId]) : facts).map(factOf),
     events: (await rowsOf<unknown[]>(db, EVENTS, [orderId, inputTopic])).map(eventOf),
+    waiting: (await rowsOf<unknown[]>(db, WAITING, [orderId])).map(waitingOf),
     anomalies: (isElsewhere ? await rowsOf(db, ARCHIVED_ANOMALIES, [orderId]) : anomalies).map(anomalyOf),
   }
   const latest = <T>(list: readonly T[]) => list.slice(0, TIMELINE_ENTRIES_MAX).reverse()
-  const names = ['deliveries', 'facts', 'events', 'anomalies'] as const
+  const names = ['deliveries', 'facts', 'events', 'waiting', 'anomalies'] as const
   return {
     deliveries: latest(lists.deliveries),
     facts: latest(lists.facts),
     events: latest(lists.events),
+    waiting: latest(lists.waiting),
     anomalies: latest(lists.anomalies),
     truncated: names.filter((name) => lists[name].length > TIMELINE_ENTRIES_MAX),
   }
@@ -155,6 +176,21 @@ const eventOf = (row: unknown[]): TimelineEvent => ({
   createdAtMs: int(row[11]),
   isSettled: row[12] as boolean,
 })
+const waitingOf = (row: unknown[]): TimelineWaiting => ({
+  lane: int(row[0]),
+  topic: row[1] as string,
+  eventId: row[2] as string,
+  kind: row[3] as string,
+  sequence: intOrNull(row[4]),
+  cause: row[5] as string,
+  amountMinor: intOrNull(row[6]),
+  currency: row[7] as string | null,
+  paymentRef: row[8] as string | null,
+  occurredAtMs: int(row[9]),
+  createdAtMs: int(row[10]),
+  brakeId: int(row[11]),
+  brakeReason: row[12] as string,
+})
 const anomalyOf = (row: unknown[]): TimelineAnomaly => ({
   id: int(row[0]),
   kind: row[1] as string,
@@ -163,4 +199,7 @@ const anomalyOf = (row: unknown[]): TimelineAnomaly => ({
   resolvedAtMs: intOrNull(row[4]),
   resolution: row[5] as string | null,
   reason: row[6] as string | null,
+  owner: row[7] as string | null,
+  claimedAtMs: intOrNull(row[8]),
+  resolvedBy: row[9] as string | null,
 })

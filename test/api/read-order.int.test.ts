@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
+import { paidonce } from '../cli/paidonce.ts'
 import { anOrder, startTestApi, type Call, type TestApi } from './start-api.ts'
 
 let it: TestApi
@@ -90,6 +91,34 @@ test('its timeline: every delivery, fact, event and anomaly, oldest first', asyn
   ])
   expect(timeline['anomalies']).toMatchObject([{ kind: 'conflicting_fact', resolved_at: null }])
   expect(timeline['truncated']).toEqual([])
+})
+
+test('its timeline names who works on an anomaly, who answered it and why, and what waits behind which brake', async () => {
+  await givenPaidOrder('r4')
+  await it.pool.query(
+    `with b as (insert into brakes (merchant, set_by, reason) values ('acme', 'ann', 'wrong labels') returning id)
+     insert into waiting_events (lane, brake_id, topic, event_id, kind, order_id, merchant, key, sequence, cause, occurred_at)
+     select o.lane, b.id, 'fulfillment.points.v1', gen_random_uuid(), 'grant', o.id, 'acme', 'r4', 3, 'c', '2026-01-02T03:04:05Z'
+     from b, orders o where out_trade_no = 'r4'`,
+  )
+  await it.pool.query(
+    `update anomalies set owner = 'bob', claimed_at = '2026-01-03Z', resolved_at = '2026-01-04Z', resolution = 'ignore',
+       resolved_by = 'bob', reason = 'a test payment' where order_id = (select id from orders where out_trade_no = 'r4')`,
+  )
+  const { body } = await acme('GET', '/v1/orders/acme/r4/timeline')
+  expect(body['waiting']).toMatchObject([
+    { kind: 'grant', topic: 'fulfillment.points.v1', sequence: 3, brake: 1, brake_reason: 'wrong labels' },
+  ])
+  expect(body['anomalies']).toMatchObject([
+    {
+      ...{ owner: 'bob', claimed_at: '2026-01-03T00:00:00.000Z', resolved_at: '2026-01-04T00:00:00.000Z' },
+      ...{ resolution: 'ignore', resolved_by: 'bob', reason: 'a test payment' },
+    },
+  ])
+  const { stdout } = await paidonce(['order', 'timeline', 'acme', 'r4'], { DATABASE_URL: it.database.url })
+  expect(stdout).toMatch(/event grant waits .*points\.v1 lane \d+, behind brake 1: wrong labels/)
+  expect(stdout).toMatch(/anomaly claimed .*conflicting_fact by bob/)
+  expect(stdout).toMatch(/anomaly resolved .*conflicting_fact: ignore by bob a test payment/)
 })
 
 test('of more than 1,000 deliveries the latest are shown, and it says so', async () => {
