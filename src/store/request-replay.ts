@@ -19,7 +19,7 @@ export interface ReplayRequest extends ReplayRules {
   readonly actor: string
   readonly reason: string
   readonly dryRun: boolean
-  /** The same key with the same body is the same run, for ever. Unique per merchant of the filter. */
+  /** The same key with the same body is the same run, as long as it is kept. Unique per merchant of the filter. */
   readonly key?: { readonly idempotencyKey: string; readonly bodyHash: Buffer }
 }
 
