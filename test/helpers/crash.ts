@@ -31,7 +31,10 @@ export async function startCrashingApi(
   more: Readonly<Record<string, string>> = {},
 ): Promise<CrashingChild & { readonly port: number }> {
   const child = crashing(startApiChild, installation, point, action, more)
-  return { ...child, port: await portOf(child) }
+  const port = await portOf(child)
+  // Until then it refuses to create orders, and a point of creating is never reached.
+  await child.said('lanes are known', ({ msg }) => msg === 'lanes known')
+  return { ...child, port }
 }
 
 function crashing(
