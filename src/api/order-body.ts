@@ -9,7 +9,8 @@ export const ORDERS_PER_REQUEST_MAX = 500
 
 const bytes = (text: string) => Buffer.byteLength(text, 'utf8')
 /** What Postgres and Avro can both keep: no NUL, no half of a surrogate pair. */
-const storable = (text: string) => text.isWellFormed() && !text.includes('\u0000')
+/** What Postgres takes as text. */
+export const storable = (text: string) => text.isWellFormed() && !text.includes('\u0000')
 const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
 
 /** The set covers what the providers take (WeChat Pay: letters, digits, `_-|*@`) and everything is one byte long. */

@@ -8,6 +8,7 @@ import {
   readDeadLetterRoute,
   type DeadLetterDeps,
 } from './dead-letter-routes.ts'
+import { listHeldRoute, type HeldDeps } from './held-route.ts'
 import { openapiRoute } from './openapi-route.ts'
 import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
 import { readCommandRoute, type ReadCommandDeps } from './read-command-route.ts'
@@ -23,6 +24,7 @@ export interface RouteDeps {
   readonly creating: CreateDeps
   readonly reading: ReadDeps & ReadCommandDeps
   readonly commands: CommandDeps
+  readonly held: HeldDeps
   readonly anomalies: AnomalyDeps & ClaimDeps
   readonly brakes: BrakeDeps
   readonly deadLetters: DeadLetterDeps
@@ -31,12 +33,13 @@ export interface RouteDeps {
 
 /** Every route of the api, and the document that describes them. */
 export function createRoutes(deps: RouteDeps): AnyRoute[] {
-  const { creating, reading, commands, anomalies, brakes, deadLetters, replays } = deps
+  const { creating, reading, commands, held, anomalies, brakes, deadLetters, replays } = deps
   const routes = [
     createOrdersRoute(creating),
     readOrderRoute(reading),
     readTimelineRoute(reading),
     closeOrderRoute(commands),
+    listHeldRoute(held),
     listAnomaliesRoute(anomalies),
     readAnomalyRoute(anomalies),
     claimAnomalyRoute(anomalies),

@@ -17,6 +17,7 @@ import { fileCommand } from '../store/file-command.ts'
 import { findArchived } from '../store/find-archived.ts'
 import { findOrder } from '../store/find-order.ts'
 import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
+import { listHeld } from '../store/list-held.ts'
 import { listBrakes } from '../store/list-brakes.ts'
 import { listen } from '../store/listen.ts'
 import { commandsChannel } from '../store/notify.ts'
@@ -94,6 +95,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
       readTimeline: (orderId) => readTimeline(pool, orderId, inputTopic),
       readCommand: async (id) => (await readCommands(pool, [id]))[0],
     },
+    held: { listHeld: (filter, rowsMax) => listHeld(pool, filter, rowsMax) },
     anomalies: {
       listAnomalies: (filter, page) => listAnomalies(pool, filter, page),
       findAnomaly: (id) => findAnomaly(pool, id),

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { heldView } from '../store/held-view.ts'
 import { listHeld, type HeldFact } from '../store/list-held.ts'
 import { withDatabase } from './connect.ts'
 import { durationSec, integer, merchantName, timeOrAgo } from './options.ts'
@@ -41,7 +42,7 @@ async function list({ env }: CliContext, { merchant, olderThan, since, until, li
     'anomaly at',
   ]
   const rest = more ? `\nThere are more than these ${limit}: see --limit, and paidonce_held_facts.` : ''
-  return { json: { held: held.map(viewOf), more }, text: table(head, held.map(rowOf)) + rest }
+  return { json: { held: held.map(heldView), more }, text: table(head, held.map(rowOf)) + rest }
 }
 
 const rowOf = (fact: HeldFact) => [
@@ -50,18 +51,3 @@ const rowOf = (fact: HeldFact) => [
 ]
 const waitsFor = ({ waitsFor, paymentRef }: HeldFact) =>
   waitsFor === 'order' ? 'its order' : `payment ${paymentRef ?? ''}`.trim()
-
-const viewOf = (fact: HeldFact) => ({
-  merchant: fact.merchant,
-  out_trade_no: fact.outTradeNo,
-  lane: fact.lane,
-  event_type: fact.eventType,
-  provider_ref: fact.providerRef,
-  payment_ref: fact.paymentRef,
-  amount_minor: fact.amountMinor,
-  currency: fact.currency,
-  waits_for: fact.waitsFor,
-  event_time: isoOf(fact.eventTimeMs),
-  held_since: isoOf(fact.heldSinceMs),
-  limit_at: isoOf(fact.limitAtMs),
-})

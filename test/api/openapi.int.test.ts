@@ -130,6 +130,10 @@ test('an order whose archive is gone: 410', async () => {
   for (const rest of ['', '/timeline']) expect((await acme('GET', `/v1/orders/acme/gone${rest}`)).status).toBe(410)
 })
 
+test('held facts: listed', async () => {
+  expect((await acme('GET', '/v1/held?limit=1')).status).toBe(200)
+})
+
 test('anomalies: listed, read, claimed, released, answered', async () => {
   const { rows } = await it.pool.query<{ id: number }>(
     `insert into anomalies (order_id, lane, kind, cause, facts)
