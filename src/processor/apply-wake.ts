@@ -29,10 +29,13 @@ export interface WakeOptions extends ApplyOptions {
 const RERUNS_MAX = 100
 type Rerun = 'refused' | 'not_the_truth' | 'nothing_left'
 
+/** Whose last step let waiting events go: tasks have the next turn. On a busy day there is always one more of either. */
+const hasReleased = new WeakSet<LaneSession>()
+
 /**
  * Step 1 without records: one Postgres transaction for the orders that appeared, the commands and the timers that are
- * due; when there are none, for the events that waited for a brake. A task that Postgres refuses is found by halving,
- * and put away: a command fails, a timer or release becomes an anomaly.
+ * due, or for events that waited for a brake: in turns, where there are both. A task that Postgres refuses is found by
+ * halving, and put away: a command fails, a timer or release becomes an anomaly.
  * @returns when applied: emit, and call again
  */
 export async function applyWake(
@@ -53,6 +56,16 @@ export async function applyWake(
   const at = { ...position, brakeVersion: work.lane.brakeVersion }
   if (work.isUnsettled && work.lane.nextSeq === position.ledger) await settleLane(session, position)
   const nothing: NothingToDo = { kind: 'nothing', nextSeq: work.lane.nextSeq }
+  const release = async () => {
+    const released = await applyRelease(session, at, options, reach)
+    if (released?.kind === 'applied') hasReleased.add(session)
+    return released
+  }
+  const isTasksTurn = hasReleased.delete(session)
+  if (work.isReleasing && !isTasksTurn) {
+    const released = await release()
+    if (released !== undefined) return released
+  }
   const isAny = work.items.some(({ kind }) => kind === 'expiry')
   const mayExpire = await options.expiryGate.opens({ isAny, askedMs: expiryMs }, position.next)
   let tasks: readonly Task[] = work.items
@@ -71,8 +84,7 @@ export async function applyWake(
       tasks = second === undefined ? [{ ...first, guilty: fate.detail }] : tasks.slice(0, Math.ceil(tasks.length / 2))
     }
   }
-  if (!work.isReleasing) return nothing
-  return (await applyRelease(session, at, options, reach)) ?? nothing
+  return work.isReleasing && isTasksTurn ? ((await release()) ?? nothing) : nothing
 }
 
 function refusalOf(row: NonNullable<LaneWork['lane']>, { next, ledger }: Position): MustFence['reason'] | undefined {

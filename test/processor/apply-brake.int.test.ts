@@ -327,3 +327,28 @@ test('many steps: 2,500 events go out in the order of each order, in three', () 
     expect(new Set(rows.map(({ sequences }) => sequences.join()))).toEqual(new Set(['1,2,3']))
     await lane.session.close()
   }))
+
+test('a release and what else the lane has to do take turns, although there is always more of both', () =>
+  withDatabase(async (url, pool) => {
+    const orders = Array.from({ length: 700 }, (_, n) => `O${n}`)
+    await create(
+      pool,
+      orders.map((id) => anOrder(id)),
+    )
+    const lane = await openLane(url)
+    const id = idOf(await set(pool, { merchant: 'm1' }))
+    await lane.apply(orders.map((order, n) => aRecord(n, order, [aFact(order)])))
+    await release(pool, id)
+    const steps: string[] = []
+    for (let n = 0; n < 6; n++) {
+      // A callback that came before its order, which is created: the lane has a task in every round.
+      const early = `E${n}`
+      await lane.apply([aRecord(700 + n, early, [aFact(early)])])
+      await create(pool, [anOrder(early)])
+      const applied = await lane.wake()
+      steps.push(String(applied && applied.nextSeq - applied.baseSeq))
+    }
+    // 2,100 events wait in three steps; six early payments come with three events each.
+    expect(steps).toEqual(['1000', '6', '1000', '6', '100', '6'])
+    await lane.session.close()
+  }))
