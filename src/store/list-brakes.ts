@@ -15,21 +15,31 @@ export interface BrakeStatus extends BrakeScope {
   readonly releasedBy: string | null
   readonly releaseReason: string | null
   readonly releasedAtMs: number | null
+  /** At most 10,000 of a lane are counted. */
   readonly waiting: number
   readonly oldestSec: number | null
   readonly stops: readonly { readonly lane: number; readonly stopSeq: number }[]
 }
 
+/** Whoever lists brakes asks often; a long brake on a large merchant keeps millions. */
+const COUNTED_MAX = 10_000
+/** SQL of one row: how many events wait for a brake, and since when. Lane by lane, as the index begins with the lane. */
+export const waitingOf = (brake: string) => `
+  select coalesce(sum(c.n), 0) as n, min(o.created_at) as oldest
+  from (select distinct lane from lanes) l
+  cross join lateral (select count(*) as n from
+    (select from waiting_events where lane = l.lane and brake_id = ${brake} limit ${COUNTED_MAX}) w) c
+  left join lateral (select created_at from waiting_events where lane = l.lane and brake_id = ${brake}
+    order by id limit 1) o on true`
+
 // At most 1,000 are set, and those that are released go as soon as nothing waits for them.
 const LIST = `
 select b.id, b.merchant, b.out_trade_no, b.event_type, b.set_by, b.reason, ${ms('b.set_at')} as set_at_ms,
   b.told_at is not null as is_told, b.released_by, b.release_reason, ${ms('b.released_at')} as released_at_ms,
-  coalesce(w.n, 0) as waiting, w.oldest_sec,
+  w.n as waiting, extract(epoch from now() - w.oldest)::float8 as oldest_sec,
   (select json_agg(json_build_array(t.lane, t.stop_seq) order by t.lane) from brake_lanes t where t.brake_id = b.id) as stops
-from brakes b left join (
-  select brake_id, count(*) as n, extract(epoch from now() - min(created_at))::float8 as oldest_sec
-  from waiting_events group by brake_id
-) w on w.brake_id = b.id
+from brakes b cross join lateral (${waitingOf('b.id')}
+) w
 where b.done_at is null and ($1::text is null or b.merchant = $1)
   and (b.released_at is null or b.release_told_at is null or w.n > 0)
 order by b.id`

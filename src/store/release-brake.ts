@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { noSteps, transaction, type OnStep } from '../runtime/postgres.ts'
+import { waitingOf } from './list-brakes.ts'
 import { int } from './statement.ts'
 import { tellLanes, type BrakeStep } from './tell-lanes.ts'
 
@@ -7,7 +8,10 @@ export type Released =
   | {
       /** `same`: it was released before. */
       readonly kind: 'released' | 'same'
-      /** Events that waited for it then; the lanes number them, in order, unless another brake keeps them. */
+      /**
+       * Events that waited for it then, counted as `listBrakes` does; the lanes number them, in order, unless another
+       * brake keeps them.
+       */
       readonly waiting: number
       readonly untold: readonly number[]
     }
@@ -50,7 +54,7 @@ export async function releaseBrake(
   )
   if (ruled === undefined) return { kind: 'unknown_brake' }
   await onStep('ruled')
-  const { rows } = await pool.query<{ n: string }>('select count(*) as n from waiting_events where brake_id = $1', [id])
+  const { rows } = await pool.query<{ n: string }>(waitingOf('$1::int8'), [id])
   const untold = await tellLanes(pool, appId, topic, { brakeId: id, phase: 'released' }, onStep)
   return { kind: ruled, waiting: int(rows[0]?.n ?? 0), untold }
 }
