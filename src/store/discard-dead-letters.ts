@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { noSteps, transaction, type OnStep, type TransactionStep } from '../runtime/postgres.ts'
 import { FILTER, filterValues, filterView, type DeadLetterFilter } from './dead-letter-filter.ts'
+import { noteAction } from './note-action.ts'
 import { int } from './statement.ts'
 
 /** What one command changes at most; the rest is for the next one. */
@@ -44,10 +45,8 @@ export async function discardDeadLetters(
           ids,
         ])
         await onStep('changed')
-        await tx.query(
-          `insert into operator_actions (actor, action, target, reason) values ($1, 'dead_letters_discard', $2, $3)`,
-          [actor, { filter: filterView(filter), count: ids.length, ids: ids.slice(0, 100) }, reason],
-        )
+        const target = JSON.stringify({ filter: filterView(filter), count: ids.length, ids: ids.slice(0, 100) })
+        await noteAction(tx, { actor, action: 'dead_letters_discard', target, reason })
       }
       return { byReason, more: rows.length > DISCARDS_MAX }
     },

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { noSteps, transaction, type OnStep } from '../runtime/postgres.ts'
 import { waitingOf } from './list-brakes.ts'
+import { noteAction } from './note-action.ts'
 import { int } from './statement.ts'
 import { tellLanes, type BrakeStep } from './tell-lanes.ts'
 
@@ -44,10 +45,8 @@ export async function releaseBrake(
         ...[id, actor, reason],
       ])
       await onStep('changed')
-      await tx.query(
-        `insert into operator_actions (actor, action, target, reason) values ($1, 'brake_release', $2, $3)`,
-        [...[actor, { brake: id, ...rows[0].scope }, reason]],
-      )
+      const target = JSON.stringify({ brake: id, ...rows[0].scope })
+      await noteAction(tx, { actor, action: 'brake_release', target, reason })
       return 'released' as const
     },
     onStep,

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { transaction } from '../runtime/postgres.ts'
+import { noteAction } from './note-action.ts'
 import { notifyLanes } from './notify.ts'
 
 export type Resumed =
@@ -29,11 +30,12 @@ export async function resumeLane(
          updated_at = now() where topic = $1 and lane = $2`,
       [topic, lane],
     )
-    await tx.query(`insert into operator_actions (actor, action, target, reason) values ($1, 'lane_resume', $2, $3)`, [
+    await noteAction(tx, {
       actor,
-      { topic, lane, haltedReason },
+      action: 'lane_resume',
+      target: JSON.stringify({ topic, lane, haltedReason }),
       reason,
-    ])
+    })
     await notifyLanes(tx, appId, [lane])
     return { kind: 'resumed', reason: haltedReason }
   })

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { BrakeScope } from '../orders/brake.ts'
 import { noSteps, transaction, type OnStep } from '../runtime/postgres.ts'
+import { noteAction } from './note-action.ts'
 import { int } from './statement.ts'
 import { readStops, tellLanes, type BrakeStep } from './tell-lanes.ts'
 
@@ -69,11 +70,8 @@ function tryRule(pool: pg.Pool, request: SetRequest, onStep: OnStep<BrakeStep>):
       const id = rows[0]?.id
       if (id !== undefined) {
         await onStep('changed')
-        const target = { brake: int(id), merchant, outTradeNo, eventType }
-        await tx.query(
-          `insert into operator_actions (actor, action, target, reason) values ($1, 'brake_set', $2, $3)`,
-          [actor, target, reason],
-        )
+        const target = JSON.stringify({ brake: int(id), merchant, outTradeNo, eventType })
+        await noteAction(tx, { actor, action: 'brake_set', target, reason })
         return { kind: 'set', id: int(id) }
       }
       const { rows: found } = await tx.query<{ id: string }>(

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { transaction } from '../runtime/postgres.ts'
+import { noteAction } from './note-action.ts'
 import { notifyLanes } from './notify.ts'
 
 export interface SkipRequest {
@@ -41,11 +42,7 @@ export const skipRange = (pool: pg.Pool, appId: string, request: SkipRequest): P
        where topic = $1 and lane = $2`,
       [topic, lane, from, to, `offsets ${from} to ${to - 1} are to be skipped`],
     )
-    await tx.query(`insert into operator_actions (actor, action, target, reason) values ($1, 'lane_skip', $2, $3)`, [
-      actor,
-      { topic, lane, from, to },
-      reason,
-    ])
+    await noteAction(tx, { actor, action: 'lane_skip', target: JSON.stringify({ topic, lane, from, to }), reason })
     await notifyLanes(tx, appId, [lane])
     return { kind: 'skipped', wasHalted: rows[0].halted }
   })
