@@ -67,18 +67,20 @@ export const limitsOf = (config: {
 
 /**
  * Keeps the tables from growing without end: makes the partitions of the days to come, drops those that are past their
- * time, moves finished orders into the archive, and removes what was settled long ago. Safe to run at any time, again, and from several processes: one at
- * a time does it. Killed at any moment it leaves nothing half done.
+ * time, moves finished orders into the archive, and removes what was settled long ago. Safe to run at any time, again,
+ * and from several processes: one at a time does it. Killed at any moment it leaves nothing half done.
  */
 export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise<Maintained> {
   const { clock, inputTopic, limits, dryRun = false, isStopped = () => false, budgetMs = Infinity } = options
   const client = await pool.connect()
   let failure: Error | undefined
+  let isLocked = false
   try {
     // To look through a large default partition takes longer than any statement of a lane.
     await client.query(`set statement_timeout = '10min'; set timezone = 'UTC'`)
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
-    if (rows[0]?.mine !== true) return { kind: 'busy' }
+    isLocked = rows[0]?.mine === true
+    if (!isLocked) return { kind: 'busy' }
     const today = dayOf(clock.now().getTime())
     if (!dryRun) await settleAllReplays(pool)
     const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun, isStopped })
@@ -104,7 +106,8 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
     throw error
   } finally {
     // The settings end with the connection; the lock is given back before, so that the next run finds it free.
-    if (failure === undefined) await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
+    if (isLocked && failure === undefined)
+      await client.query('select pg_advisory_unlock($1)', [LOCK]).catch(() => undefined)
     client.release(failure ?? true)
   }
 }

@@ -134,11 +134,14 @@ test('events of a lane of which nothing is known are kept, also in the default p
     expect(await rowsIn(pool, 'events')).toBe(1)
   }))
 
-test('one process at a time', async () => {
+test('one process at a time; the others go without a word in the log of Postgres', async () => {
   const client = await it.pool.connect()
   await client.query('select pg_advisory_lock(7205711305)')
   const options = { clock: clockAt(Date.parse(TODAY)), inputTopic: TOPIC, limits: LIMITS }
+  const warnings: (string | undefined)[] = []
+  it.pool.on('acquire', (other) => other.on('notice', ({ message }) => warnings.push(message)))
   expect(await maintain(it.pool, options)).toEqual({ kind: 'busy' })
+  expect(warnings).toEqual([])
   client.release(true)
 })
 
