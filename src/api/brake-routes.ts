@@ -7,7 +7,7 @@ import { BRAKE_RELEASED, BRAKE_SET, BRAKES } from './brake-schemas.ts'
 import { fieldRefusal, merchant, outTradeNo } from './order-body.ts'
 import { foreignMerchant, maySee, NOT_FOUND } from './policy.ts'
 import { refuse, type Route } from './route.ts'
-import { reason } from './shared-fields.ts'
+import { ID, reason } from './shared-fields.ts'
 
 export interface BrakeDeps {
   readonly listBrakes: (merchant: string | null) => Promise<BrakeStatus[]>
@@ -95,7 +95,7 @@ export const releaseBrakeRoute = ({ releaseBrake }: BrakeDeps): Route => ({
     refusals: ['not_found'],
   },
   handle: async ({ params, principal, body }) => {
-    const id = /^[1-9]\d{0,14}$/.test(params['id'] ?? '') ? Number(params['id']) : undefined
+    const id = ID.test(params['id'] ?? '') ? Number(params['id']) : undefined
     if (id === undefined) return refuse(NOT_FOUND)
     const parsed = ReleaseBody.safeParse(body.value)
     if (!parsed.success) return refuse(fieldRefusal(parsed.error, body.value))

@@ -6,7 +6,7 @@ import { ANOMALIES, ANOMALY } from './anomaly-schema.ts'
 import { fieldRefusal, merchant } from './order-body.ts'
 import { maySee, NOT_FOUND, type Principal } from './policy.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
-import { PAGE, time, whole } from './shared-fields.ts'
+import { ID, PAGE, time, whole } from './shared-fields.ts'
 
 export interface AnomalyDeps {
   readonly listAnomalies: (filter: AnomalyFilter, page: { after?: number; limit: number }) => Promise<Anomaly[]>
@@ -88,6 +88,6 @@ export async function findOwn(
   { params, principal }: Pick<ApiRequest, 'params' | 'principal'>,
 ): Promise<Anomaly | undefined> {
   const id = params['id'] ?? ''
-  const anomaly = /^[1-9]\d{0,14}$/.test(id) ? await find(Number(id)) : undefined
+  const anomaly = ID.test(id) ? await find(Number(id)) : undefined
   return anomaly !== undefined && maySee(principal, anomaly.merchant) ? anomaly : undefined
 }
