@@ -16,6 +16,8 @@ export function readQuery(sent: object, known: readonly string[]): QueryRead {
     if (known.length === 0) return refuse('This route takes no query parameters.')
     if (!known.includes(name)) return refuse(`This route takes the query parameters ${known.join(', ')}.`)
     if (typeof value !== 'string') return refuse(`${name} is given twice.`)
+    // No column holds such a text, and Postgres refuses to compare with it.
+    if (!value.isWellFormed() || value.includes('\0')) return refuse(`${name} must be well-formed text without NUL.`)
     values[name] = value
   }
   return { kind: 'query', values }
