@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BRAKE_EVENT_TYPES } from '../orders/brake.ts'
+import { BRAKE_EVENT_TYPES, matchesNothing } from '../orders/brake.ts'
 import { brakeView, type BrakeStatus } from '../store/list-brakes.ts'
 import type { Released } from '../store/release-brake.ts'
 import { BRAKES_MAX, type SetBrake, type SetRequest } from '../store/set-brake.ts'
@@ -35,6 +35,14 @@ const SetBody = z
     path: ['merchant'],
     error: 'must be given where event_type is not',
   })
+  .refine(
+    (body) =>
+      !matchesNothing({ merchant: body.merchant ?? null, outTradeNo: null, eventType: body.event_type ?? null }),
+    {
+      path: ['merchant'],
+      error: 'must be left out with dead_letter, whose notice names none',
+    },
+  )
 const ReleaseBody = z.strictObject({ reason })
 
 /** Every brake that is set or still releases; at most 1,000 are set, so there are no pages. */

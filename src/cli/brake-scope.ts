@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { BRAKE_EVENT_TYPES, type BrakeScope } from '../orders/brake.ts'
+import { BRAKE_EVENT_TYPES, matchesNothing, type BrakeScope } from '../orders/brake.ts'
 import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { CliFailure, EXIT } from './failure.ts'
@@ -16,13 +16,16 @@ export const eventType = (text: string) => {
   return type
 }
 
-/** @throws CliFailure where the options name nothing, or an order of nobody. */
+/** @throws CliFailure where the options name nothing, an order of nobody, or what can never be met. */
 export function scopeOf({ merchant, order, eventType: type }: ScopeOptions): BrakeScope {
   if (order !== undefined && merchant === undefined)
     throw new CliFailure(EXIT.usage, '--order needs --merchant.', 'Order numbers are unique within a merchant only.')
   if (merchant === undefined && type === undefined)
     throw new CliFailure(EXIT.usage, 'A brake needs --merchant or --event-type.', 'Or both; --order with --merchant.')
-  return { merchant: merchant ?? null, outTradeNo: order ?? null, eventType: type ?? null }
+  const scope = { merchant: merchant ?? null, outTradeNo: order ?? null, eventType: type ?? null }
+  if (matchesNothing(scope))
+    throw new CliFailure(EXIT.usage, 'The notice of a dead letter names no merchant.', 'Leave out --merchant.')
+  return scope
 }
 
 /** What it keeps back, for people. */

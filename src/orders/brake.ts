@@ -10,6 +10,10 @@ export interface BrakeScope {
   readonly outTradeNo: string | null
   readonly eventType: BrakeEventType | null
 }
+/** The notice of a dead letter names no merchant: such a brake would keep nothing back, and nobody would be told. */
+export const matchesNothing = ({ merchant, eventType }: BrakeScope): boolean =>
+  merchant !== null && eventType === 'dead_letter'
+
 export interface Brake extends BrakeScope {
   readonly id: number
 }

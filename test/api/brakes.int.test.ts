@@ -79,6 +79,7 @@ test.each([
   [{ merchant: 'acme', reason: 'a\u0007b' }, 'reason'],
   [{ merchant: 'ACME', reason: 'r' }, 'merchant'],
   [{ event_type: 'ships', reason: 'r' }, 'event_type'],
+  [{ merchant: 'acme', event_type: 'dead_letter', reason: 'r' }, 'merchant'],
   [{ merchant: 'acme', until: 'tomorrow', reason: 'r' }, 'until'],
 ])('%j is refused for its %s', async (body, field) => {
   expect(await operator('POST', '/v1/brakes', body)).toMatchObject({ status: 400, body: { field } })

@@ -61,6 +61,7 @@ test.each([
   [['--order', 'x', '--event-type', 'ship', '--reason', 'r'], '--order needs --merchant'],
   [['--event-type', 'ships', '--reason', 'r'], 'It must be one of ship'],
   [['--merchant', 'shop'], '--reason'],
+  [['--merchant', 'shop', '--event-type', 'dead_letter', '--reason', 'r'], 'names no merchant'],
 ])('brake set %j is refused with what is wrong', async (args, text) => {
   expect(await paidonce(['brake', 'set', ...args], env)).toMatchObject({
     ...{ code: 2, stderr: expect.stringContaining(text) as string },
