@@ -20,11 +20,13 @@ export const addMaintenanceRun = (noun: Command, run: Run) =>
 
 async function maintenance({ env, dryRun }: CliContext): Promise<Output> {
   const config = readConfig({ ...GROWTH, ...POSTGRES, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }, env)
+  const { SKEW_MS_MAX } = await import('../store/check-clock.ts')
   const { limitsOf, maintain } = await import('../store/maintain.ts')
   const { readGrowth } = await import('../store/read-growth.ts')
   const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
   return withDatabase(env, async (pool) => {
-    const done = await maintain(pool, { clock: systemClock, inputTopic, limits: limitsOf(config), dryRun })
+    const limits = limitsOf(config)
+    const done = await maintain(pool, { clock: systemClock, inputTopic, limits, dryRun, skewMsMax: SKEW_MS_MAX })
     const growth = await readGrowth(pool, systemClock.now().getTime(), undefined)
     return done.kind === 'busy' ? busy : shown(done, growth, dryRun)
   })

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { KEPT_REASONS } from '../store/archive-orders.ts'
+import { SKEW_MS_MAX } from '../store/check-clock.ts'
 import { REMOVED } from '../store/remove-aged.ts'
 import { maintain, type GrowthLimits } from '../store/maintain.ts'
 import { isFinding } from '../store/maintain-partitions.ts'
@@ -28,7 +29,15 @@ export function createMaintenance({ pool, clock, metrics, log, inputTopic, limit
   let kept: Partial<Record<string, number>> = {}
 
   const run = async (limits: GrowthLimits) => {
-    const options = { clock, inputTopic, limits, isStopped, budgetMs: BUDGET_MS, archiveAfterId }
+    const options = {
+      clock,
+      inputTopic,
+      limits,
+      isStopped,
+      budgetMs: BUDGET_MS,
+      archiveAfterId,
+      skewMsMax: SKEW_MS_MAX,
+    }
     const done = await maintain(pool, options)
     metrics.maintenanceRuns.inc({ outcome: done.kind })
     if (done.kind === 'busy') return

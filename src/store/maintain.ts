@@ -3,6 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { dayAfter, dayOf } from '../runtime/days.ts'
 import { archiveAll, type Archived } from './archive-all.ts'
 import type { ReachArchive } from './archive-orders.ts'
+import { checkClock } from './check-clock.ts'
 import { maintainPartitions, type PartitionWork } from './maintain-partitions.ts'
 import { removeAged, type Removed } from './remove-aged.ts'
 import { settleAllReplays } from './settle-replays.ts'
@@ -33,6 +34,8 @@ export interface MaintainOptions {
   readonly reach?: ReachArchive
   /** True: end at the next step. */
   readonly isStopped?: () => boolean
+  /** How far the clock may be from Postgres' own; undefined: as far as it likes, as in a simulation. */
+  readonly skewMsMax?: number
 }
 
 export type Maintained =
@@ -69,6 +72,7 @@ export const limitsOf = (config: {
  * Keeps the tables from growing without end: makes the partitions of the days to come, drops those that are past their
  * time, moves finished orders into the archive, and removes what was settled long ago. Safe to run at any time, again,
  * and from several processes: one at a time does it. Killed at any moment it leaves nothing half done.
+ * @throws WrongClock
  */
 export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise<Maintained> {
   const { clock, inputTopic, limits, dryRun = false, isStopped = () => false, budgetMs = Infinity } = options
@@ -81,6 +85,7 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     isLocked = rows[0]?.mine === true
     if (!isLocked) return { kind: 'busy' }
+    await checkClock(client, clock, options.skewMsMax ?? Infinity)
     const today = dayOf(clock.now().getTime())
     if (!dryRun) await settleAllReplays(pool)
     const work = await maintainPartitions(client, { today, inputTopic, limits, dryRun, isStopped })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { dayAfter, dayOf } from '../../src/runtime/days.ts'
 import { createInstallation, payment, type Installation } from '../helpers/installation.ts'
 import { daysOf, rowsIn } from '../helpers/maintained.ts'
@@ -34,6 +35,27 @@ test('a processor makes the days ahead before its first record, keeps at it, and
         metricOf(text, 'paidonce_maintenance_runs_total', 'done') > 1
       )
     })
+  } finally {
+    await processor.stop()
+  }
+})
+
+test('a machine whose clock is two years ahead drops no day, archives no order, and says so', async () => {
+  const { pool } = it.database
+  const days = await daysOf(pool, 'events')
+  const ahead: Clock = { ...systemClock, now: () => new Date(Date.now() + 730 * 86_400_000) }
+  const processor = await startTestProcessor(it, { MAINTENANCE_INTERVAL_SEC: '1' }, { clock: ahead })
+  try {
+    await untilSettled([processor], 2)
+    await until('it has tried', async () => {
+      const { text } = await probe(processor, '/metrics')
+      return metricOf(text, 'paidonce_maintenance_runs_total') > 0
+    })
+    const { text } = await probe(processor, '/metrics')
+    expect(metricOf(text, 'paidonce_maintenance_runs_total', 'outcome="done"')).toBe(0)
+    expect(metricOf(text, 'paidonce_maintenance_runs_total', 'outcome="failed"')).toBeGreaterThan(0)
+    expect(await daysOf(pool, 'events')).toEqual(days)
+    expect(await rowsIn(pool, 'tombstones')).toBe(0)
   } finally {
     await processor.stop()
   }
