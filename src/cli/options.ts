@@ -40,8 +40,11 @@ export const time = (text: string) => {
 export const timeOrAgo = (text: string) =>
   /^\d+[smhd]$/.test(text) ? new Date(Date.now() - durationSec(text) * 1_000) : time(text)
 
-/** What an operator writes down about an action; it is kept. */
-export const shortText = matching(/^[^\p{Cc}]{1,500}$/u, '1 to 500 characters without control characters')
+/** What an operator writes down about an action; it is kept. Spaces say nothing, and the lanes take them for nothing. */
+export const shortText = matching(
+  /^(?=.*\S)[^\p{Cc}]{1,500}$/u,
+  '1 to 500 characters without control characters, and not spaces alone',
+)
 
 /** Who acts, unless `--actor` says so. */
 export function userName(): string {

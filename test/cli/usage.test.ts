@@ -36,6 +36,8 @@ test.each([
   [['lane', 'resume', '1'], "required option '--reason <text>' not specified"],
   [['dlq', 'list', '--reason', 'bad'], 'Allowed choices are undecodable'],
   [['dlq', 'list', '--since', 'noon'], 'with its offset or Z'],
+  [['anomaly', 'resolve', '1', '--resolution', 'ignore', '--reason', ' '], 'It must be 1 to 500 characters'],
+  [['brake', 'set', '--merchant', 'acme', '--reason', '\u3000'], 'It must be 1 to 500 characters'],
   [['dlq', 'discard', '0', '--note', 'n'], 'It must be an integer from 1'],
   [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor.'],
   [['callback', 'verify', 'x.http', '--at', 'noon'], 'with its offset or Z'],
