@@ -26,7 +26,8 @@ const reasonOf = (text: string, before: readonly DeadLetterReason[] = []): DeadL
   return [...before, found]
 }
 export const letterId = (text: string) => ID(text)
-export const letterIds = (text: string, before: readonly number[] = []) => [...before, ID(text)]
+/** Each once, as they are counted against what was found. */
+export const letterIds = (text: string, before: readonly number[] = []) => [...new Set([...before, ID(text)])]
 
 export const takesFilter = (verb: Command) =>
   verb

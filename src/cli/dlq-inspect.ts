@@ -10,7 +10,7 @@ import { hexDump } from './hex-dump.ts'
 import { isoOf, listing, printable, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
 
-/** `skipped`: there is no registry to ask. */
+/** `skipped`: there is no registry to ask, or it does not answer. */
 type DecodedLetter =
   | { readonly kind: 'callback'; readonly callback: Callback }
   | { readonly kind: 'undecodable' | 'unknown_schema' | 'skipped'; readonly detail: string }
@@ -68,13 +68,20 @@ async function decode(env: NodeJS.ProcessEnv, value: Buffer | null): Promise<Dec
   if (!isSet(env, 'SCHEMA_REGISTRY_URL')) return { kind: 'skipped', detail: 'SCHEMA_REGISTRY_URL is not set' }
   const config = readConfig({ ...REGISTRY, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }, env)
   const { createCodec } = await import('../schemas/codec.ts')
-  const codec = await createCodec(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX, cliLog(env))
-  let decoded = codec.decodeCallback(value)
-  if (decoded.kind === 'unknown_schema' && (await codec.load(decoded.schemaId)) === 'loaded')
-    decoded = codec.decodeCallback(value)
-  if (decoded.kind !== 'unknown_schema') return decoded
-  return { kind: decoded.kind, detail: `the registry does not know schema ${decoded.schemaId}` }
+  try {
+    const codec = await createCodec(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX, cliLog(env))
+    let decoded = codec.decodeCallback(value)
+    if (decoded.kind === 'unknown_schema' && (await codec.load(decoded.schemaId)) === 'loaded')
+      decoded = codec.decodeCallback(value)
+    if (decoded.kind !== 'unknown_schema') return decoded
+    return { kind: decoded.kind, detail: `the registry does not know schema ${decoded.schemaId}` }
+  } catch (error) {
+    if (!(error instanceof Error) || !REGISTRY_TROUBLE.has(error.name)) throw error
+    return { kind: 'skipped', detail: error.message }
+  }
 }
+/** Neither is the letter's fault, and its bytes can be shown all the same. */
+const REGISTRY_TROUBLE: ReadonlySet<string> = new Set(['RegistryUnavailable', 'SchemaNotRegistered'])
 
 /** The body as text if it is one: it is what the provider sent. */
 const callbackView = ({ rawBody, receivedAtMs, ...callback }: Callback) => ({

@@ -147,6 +147,11 @@ describe('of several', () => {
     expect(stdout).toMatch(/\(undecodable: first byte 110 instead of 0\)/)
     expect(stdout).toContain('000000  6e 6f 20 6b 65 79')
     expect(await paidonce(['dlq', 'inspect', '999999'], env)).toMatchObject({ code: 1 })
+    // The bytes are in Postgres: whoever mends a registry wants to see them.
+    const away = { ...env, SCHEMA_REGISTRY_URL: 'http://127.0.0.1:1' }
+    const blind = await paidonce(['dlq', 'inspect', String(letter?.id)], away)
+    expect(blind).toMatchObject({ code: 0, stdout: expect.stringContaining('000000  6e 6f 20 6b 65 79') as string })
+    expect(blind.stdout).toMatch(/\(skipped: .*127\.0\.0\.1:1/)
   })
 
   test('a dry run counts by reason, says what would be refused and why, and does nothing', async () => {
@@ -182,7 +187,10 @@ describe('of several', () => {
     const [letter] = (await list('--reason', 'unroutable')).dead_letters
     const dry = await discard('--all', '--dry-run')
     expect(dry.json.discarded).toBe(5)
-    expect(await discard(String(letter?.id))).toMatchObject({ code: 0, json: { by_reason: { unroutable: 1 } } })
+    // Named twice it is one.
+    const twice = [String(letter?.id), String(letter?.id)]
+    expect((await replay(...twice, '--dry-run')).code).toBe(0)
+    expect(await discard(...twice)).toMatchObject({ code: 0, json: { by_reason: { unroutable: 1 }, not_open: 0 } })
     expect(await discard(String(letter?.id))).toMatchObject({ code: 1, json: { discarded: 0 } })
     expect((await replay(String(letter?.id))).refused).toEqual([{ id: letter?.id, why: 'discarded' }])
     expect(await actions('dead_letters_discard')).toMatchObject([{ reason: 'not ours', target: { ids: [letter?.id] } }])
