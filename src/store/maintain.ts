@@ -81,7 +81,10 @@ export async function maintain(pool: pg.Pool, options: MaintainOptions): Promise
   let isLocked = false
   try {
     // To look through a large default partition takes longer than any statement of a lane.
-    await client.query(`set statement_timeout = '10min'; set timezone = 'UTC'`)
+    // One that is frozen keeps its orders, or a whole table, from the lanes: not for the pool's half minute.
+    await client.query(
+      `set statement_timeout = '10min'; set timezone = 'UTC'; set idle_in_transaction_session_timeout = '5s'`,
+    )
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     isLocked = rows[0]?.mine === true
     if (!isLocked) return { kind: 'busy' }

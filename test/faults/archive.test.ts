@@ -12,10 +12,11 @@ const LATER = '2028-01-01T00:00:00Z'
 const ORDERS = 1_000
 const CHILD = new URL('../helpers/maintenance-child.ts', import.meta.url).pathname
 
-const start = (url: string, crashAt: string, passage: number) =>
+const start = (url: string, crashAt: string, passage: number, action: 'kill' | 'stop' = 'kill') =>
   startChild(CHILD, {
     ...process.env,
     ...{ DATABASE_URL: url, CRASH_AT: crashAt, CRASH_PASSAGE: String(passage), MAINTAIN_AT: LATER },
+    CRASH_ACTION: action,
   })
 
 /** Every order with both of its facts and its payload is in one place, and has a tombstone only where it is archived. */
@@ -76,6 +77,24 @@ test.each(ARCHIVE_POINTS)('kill -9 at %s, in each step: nothing lost, nothing do
     }
     await maintainAt(pool, LATER)
     expect(await nothingLostOrDoubled(pool)).toEqual({ living: 0, archived: ORDERS })
+  })
+})
+
+test('frozen with orders locked: they are free again within seconds, and another one goes on', async () => {
+  await withOldOrders(async (url, pool) => {
+    const child = start(url, 'archive_before_commit', 1, 'stop')
+    const isLocked = async () =>
+      (await pool.query('select from orders where id = (select min(id) from orders) for update skip locked'))
+        .rowCount === 0
+    await until('its orders are locked', isLocked)
+    const frozenMs = performance.now()
+    await until('they are free', async () => !(await isLocked()), 20_000)
+    expect(performance.now() - frozenMs).toBeLessThan(10_000)
+    await free(pool)
+    await maintainAt(pool, LATER)
+    expect(await nothingLostOrDoubled(pool)).toEqual({ living: 0, archived: ORDERS })
+    child.signal('SIGCONT')
+    expect(await child.exited).not.toMatchObject({ code: 0 })
   })
 })
 
