@@ -1,5 +1,7 @@
+import { withDeadline } from '../runtime/kafka/deadline.ts'
 import type { LaneProducer } from '../runtime/kafka/port.ts'
 import type { OffsetRange } from '../store/lane-row.ts'
+import { unmarkAlone, type AloneRecord } from '../store/suspect.ts'
 import type { LaneSession } from './lane-session.ts'
 import type { Position } from './lane-types.ts'
 
@@ -18,13 +20,26 @@ export interface Incarnation {
   readonly suspectUntil?: number | undefined
   /** What a person has skipped. */
   readonly skips?: readonly OffsetRange[]
-  /** A record is alone in flight, and marked. */
-  isAlone?: boolean
+  /** The mark of the record that is alone in flight; while it stands, the record is to blame for the owner's death. */
+  alone?: AloneRecord | undefined
 }
 
 export const isAlive = ({ producer, session }: Incarnation) => !producer.isDead() && session.lost() === undefined
 
 /** Lets go of both. Waiting for it is for an orderly stop only, as neither may answer. */
-export async function endIncarnation({ producer, session }: Pick<Incarnation, 'producer' | 'session'>): Promise<void> {
-  await Promise.allSettled([producer.close(), session.close()])
+export async function endIncarnation(ended: Pick<Incarnation, 'producer' | 'session' | 'alone'>): Promise<void> {
+  const { producer, session, alone } = ended
+  const letGo = alone === undefined ? session.close() : takeBack(ended, alone).then(() => session.close())
+  await Promise.allSettled([producer.close(), letGo])
+}
+
+const TAKE_BACK_MS_MAX = 500
+
+/** An owner that lets go in order has not died of the record: the next one need not be this process. */
+async function takeBack(ended: Pick<Incarnation, 'session' | 'alone'>, mark: AloneRecord) {
+  if (ended.session.lost() !== undefined) return
+  ended.alone = undefined // At once: a fence of this process that comes meanwhile would take it back as well.
+  await withDeadline(unmarkAlone(ended.session, mark), TAKE_BACK_MS_MAX, 'Taking a mark back').catch(() => {
+    ended.alone = mark
+  })
 }

@@ -116,7 +116,7 @@ export function createOwnership(options: OwnershipOptions) {
       const onEnd = () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
       }
-      const before = latest && { incarnation: latest.session.incarnation, wasAlone: latest.isAlone === true }
+      const before = latest && { incarnation: latest.session.incarnation, wasAlone: latest.alone !== undefined }
       const fenced = await options.fence(joins, onEnd, before)
       metrics.fences.inc({ outcome: fenced.kind })
       if (retired() && fenced.kind === 'running') {

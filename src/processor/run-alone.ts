@@ -50,12 +50,12 @@ export async function runAlone(
       const { session, position } = incarnation
       const { topic, lane } = position
       const mark = { topic, lane, incarnation: session.incarnation, offset: record.offset }
-      incarnation.isAlone = true
+      incarnation.alone = mark
       const deaths = await markAlone(session, mark)
       if (deaths === undefined) throw new GuardRefused('another incarnation')
       const outcome = await runOne(record, records[index + 1]?.offset ?? end, deaths > ALONE_DEATHS_MAX)
       if (outcome.kind !== 'done') await unmarkAlone(session, mark)
-      incarnation.isAlone = false
+      incarnation.alone = undefined
       if (outcome.kind !== 'done') return outcome
       done++
     }

@@ -47,7 +47,7 @@ test('each suspect record is marked before it runs, and the first one behind the
   const { row, incarnation } = createLaneRow()
   expect(await runAlone(incarnation, records, 4, partsOf(row.did))).toEqual({ kind: 'done', records: 3 })
   expect(row.did).toEqual(['mark 0', 'run 0 to 1', 'mark 1', 'run 1 to 2', 'mark 2', 'run 2 to 3'])
-  expect(incarnation.isAlone).toBe(false)
+  expect(incarnation.alone).toBeUndefined()
 })
 
 test('what was alone at three deaths is buried unseen, at two it is not', async () => {
@@ -68,12 +68,12 @@ test('a record that waits for its schema takes its mark back; after an error the
     expect(await runAlone(waiting.incarnation, records, 4, partsOf([], { runOne: wait }))).toMatchObject({
       schemaId: 7,
     })
-  expect([waiting.row.deaths, waiting.incarnation.isAlone]).toEqual([0, false])
+  expect([waiting.row.deaths, waiting.incarnation.alone]).toEqual([0, undefined])
   const failing = createLaneRow()
   const turn = createSuspectTurn()
   const fail: AloneParts['runOne'] = () => Promise.reject(new Error('Postgres is away'))
   await expect(runAlone(failing.incarnation, records, 4, partsOf([], { turn, runOne: fail }))).rejects.toThrow('away')
-  expect([failing.row.deaths, failing.incarnation.isAlone, turn.take()]).toEqual([1, true, true])
+  expect([failing.row.deaths, failing.incarnation.alone?.offset, turn.take()]).toEqual([1, 0, true])
 })
 
 test('one suspect lane at a time; and a call ends soon, with what is done', async () => {

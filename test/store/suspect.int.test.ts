@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
-import { countFence } from '../../src/store/lane-row.ts'
+import { endIncarnation, type Incarnation } from '../../src/processor/incarnation.ts'
+import { createSuspectTurn, runAlone } from '../../src/processor/run-alone.ts'
+import { countFence, readLane } from '../../src/store/lane-row.ts'
 import { ALONE_DEATHS_MAX, letGo, markAlone, unmarkAlone } from '../../src/store/suspect.ts'
 import { withDatabase } from '../helpers/database.ts'
-import { aFact, aRecord, openLane, TOPIC } from '../helpers/lane-bench.ts'
+import { aFact, anOrder, aRecord, create, openLane, TOPIC } from '../helpers/lane-bench.ts'
 
 const at = { topic: TOPIC, lane: 0 }
 
@@ -53,3 +55,42 @@ test('records applied clear all suspicion; a wake does not', () =>
     const { rows } = await pool.query('select is_owned from lanes')
     expect(rows).toEqual([{ is_owned: false }])
   }))
+
+test('owners that fail one after another and let go in order leave no mark on the record', () =>
+  withDatabase(async (url, pool) => {
+    await create(pool, [anOrder('A')])
+    const other = await pool.connect()
+    try {
+      await other.query('begin; select from orders for update')
+      for (let owner = 0; owner <= ALONE_DEATHS_MAX; owner++) {
+        const incarnation = await failAlone(url)
+        expect(incarnation.alone).toMatchObject({ offset: 0 })
+        expect((await readLane(pool, TOPIC, 0))?.suspect).toEqual({ offset: 0, deaths: 1 })
+        await endIncarnation(incarnation)
+        expect((await readLane(pool, TOPIC, 0))?.suspect).toBeUndefined()
+        // A fence of the same process would take it back once more.
+        expect(incarnation.alone).toBeUndefined()
+      }
+    } finally {
+      await other.query('rollback')
+      other.release()
+    }
+  }))
+
+/** A process that was never here before takes the record alone, and Postgres does not let it in time. */
+async function failAlone(url: string): Promise<Incarnation> {
+  const { session, position, apply } = await openLane(url)
+  const producer = { commit: () => Promise.resolve(), isDead: () => false, close: () => Promise.resolve() }
+  const incarnation: Incarnation = { joins: 1, producer, session, position, suspectUntil: 1 }
+  const record = aRecord(0, 'A', [aFact('p')])
+  const run = runAlone(incarnation, [record], 1, {
+    ...{ turn: createSuspectTurn(), control: { isCurrent: () => true }, elapsedMs: () => 0 },
+    runOne: async (_, end, isKiller) => {
+      expect(isKiller).toBe(false)
+      await apply([record], end)
+      return { kind: 'done', records: 1 }
+    },
+  })
+  await expect(run).rejects.toMatchObject({ code: '55P03' })
+  return incarnation
+}
