@@ -63,7 +63,8 @@ const LOCK = {
 }
 
 // Everything here is written under the order's lock, or (a command) under its key share. A command that changed nothing
-// leaves the order as old as it was, but whoever sent it may send it again and must get its answer.
+// leaves the order as old as it was, but whoever sent it may send it again and must get its answer. Commands are read
+// once for all of a step's orders: wakes, in no index by order, by one pass over those that wait.
 const JUDGE = {
   name: 'judge-old-orders',
   text: `
@@ -72,15 +73,20 @@ select o.id, case
     when o.held_count > 0 or exists (select from facts f where f.order_id = o.id and f.outcome = 'held') then 'held_fact'
     when exists (select from anomalies a where a.order_id = o.id and a.resolved_at is null) then 'open_anomaly'
     when o.waiting_count > 0 then 'waiting_event'
-    when exists (select from commands c where c.lane = o.lane and c.status = 'pending' and c.order_id = o.id) then 'pending_command'
-    when exists (select from commands c where c.order_id = o.id and c.kind <> 'wake' and c.created_at >= $3) then 'recent_command'
+    when c.is_pending or w.order_id is not null then 'pending_command'
+    when c.is_recent then 'recent_command'
     when exists (select from timers t where t.order_id = o.id) then 'timer'
     when e.order_id is not null then 'unsettled_event'
   end
 from orders o left join (
   select distinct e.order_id from events e left join lanes l on l.topic = $2 and l.lane = e.lane
   where e.order_id = any($1::int8[]) and e.lane_seq >= coalesce(l.settled_seq, 0)
-) e on e.order_id = o.id
+) e on e.order_id = o.id left join (
+  select c.order_id, bool_or(c.status = 'pending') as is_pending, bool_or(c.created_at >= $3) as is_recent
+  from commands c where c.order_id = any($1::int8[]) and c.kind <> 'wake' group by c.order_id
+) c on c.order_id = o.id left join (
+  select distinct c.order_id from commands c where c.order_id = any($1::int8[]) and c.kind = 'wake' and c.status = 'pending'
+) w on w.order_id = o.id
 where o.id = any($1::int8[])`,
 }
 

@@ -1,5 +1,7 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
+import { transaction } from '../../src/runtime/postgres.ts'
+import { judgeOldOrders } from '../../src/store/archive-orders.ts'
 import { fileCommand } from '../../src/store/file-command.ts'
 import { findArchived } from '../../src/store/find-archived.ts'
 import { findOrder } from '../../src/store/find-order.ts'
@@ -189,6 +191,43 @@ test('what is not finished stays, and the reason is counted', () =>
     expect(archived).toEqual({ orders: 1, kept })
     expect((await pool.query('select out_trade_no from tombstones')).rows).toEqual([{ out_trade_no: 'done' }])
     await lane.session.close()
+  }))
+
+test('that a lane has many commands waiting costs a step once, not once for each of its orders', () =>
+  withDatabase(async (_, pool) => {
+    const [orders, waiting] = [100, 5_000]
+    const names = Array.from({ length: orders }, (__, n) => `N${n}`)
+    await create(
+      pool,
+      names.map((name) => anOrder(name)),
+    )
+    await pool.query(`delete from timers; update orders set status = 'closed'`)
+    await ageOrders(pool, PAID_AT)
+    await create(pool, [anOrder('asked')])
+    for (const kind of ['wake', 'close'])
+      await pool.query(
+        `insert into commands (lane, order_id, kind) select 0, id, $1 from orders, generate_series(1, $2::int)
+         where out_trade_no = 'asked'`,
+        [kind, waiting],
+      )
+    await pool.query(
+      `insert into commands (lane, order_id, kind) select 0, id, 'wake' from orders where out_trade_no = 'N1'`,
+    )
+    await pool.query(
+      `insert into commands (lane, order_id, kind, created_at) select 0, id, 'close', '2020-01-01' from orders where out_trade_no = 'N2'`,
+    )
+    await pool.query('analyze commands; analyze orders')
+    const { rows } = await pool.query<{ id: string }>(`select id from orders where status = 'closed' order by id`)
+    const ids = rows.map(({ id }) => Number(id))
+    await transaction(pool, async (tx) => {
+      const judged = await judgeOldOrders(tx, ids, { inputTopic: TOPIC, unchangedSince: '2028-01-01' })
+      expect([judged.finished.length, judged.kept]).toEqual([orders - 2, ['pending_command', 'pending_command']])
+      const { rows: read } = await tx.query<{ n: number }>(
+        `select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as n from pg_stat_xact_user_tables where relname = 'commands'`,
+      )
+      console.log(`rows of commands read by one step: ${read[0]?.n ?? -1}`)
+      expect(read[0]?.n).toBeLessThanOrEqual(5 * waiting)
+    })
   }))
 
 test('an order that a lane works on is passed over, and nobody waits', () =>
