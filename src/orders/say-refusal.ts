@@ -35,5 +35,12 @@ export function sayRefusal(refusal: Refusal): RefusalText {
         detail: 'Another order of its group is paid.',
         remedy: 'Refund this payment at its provider and answer refund_outside; or refund the other order first.',
       }
+    default:
+      // While versions change, a lane may be newer than whoever reads what it wrote.
+      refusal satisfies never
+      return {
+        detail: 'The order does not allow it, for a reason that this version does not know.',
+        remedy: 'Ask again when the newer version is everywhere, or look the reason up in its documentation.',
+      }
   }
 }
