@@ -1,9 +1,17 @@
 import { Option, type Command } from 'commander'
-import type pg from 'pg'
 import { RESOLUTIONS, type Resolution } from '../orders/model.ts'
 import { COMMON, POSTGRES, readConfig } from '../runtime/config.ts'
-import { findAnomaly, listAnomalies, type Anomaly, type AnomalyFilter } from '../store/list-anomalies.ts'
-import { anomalyIds, filterOf, isNarrowed, takesActor, takesFilter, type AnomalyOptions } from './anomaly-filter.ts'
+import type { AnomalyFilter } from '../store/list-anomalies.ts'
+import {
+  anomalyId,
+  anomalyIds,
+  filterOf,
+  isNarrowed,
+  takesActor,
+  takesFilter,
+  type AnomalyOptions,
+} from './anomaly-filter.ts'
+import { ANOMALIES_MAX, findAll, listAll, type Chosen, type ChosenAnomaly } from './choose-anomalies.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, matching, shortText } from './options.ts'
@@ -17,6 +25,7 @@ interface Options extends AnomalyOptions {
   readonly actor: string
   readonly all?: boolean
   readonly run?: string
+  readonly after?: number
   readonly wait: number
 }
 
@@ -33,6 +42,7 @@ export const addAnomalyResolve = (noun: Command, run: Run) =>
     .addOption(new Option('--resolution <resolution>', 'the answer').choices(RESOLUTIONS).makeOptionMandatory())
     .requiredOption('--reason <text>', 'why; it is kept', shortText)
     .option('--run <run>', 'go on with a run that was stopped', matching(RUN, 'as the run said when it began'))
+    .option('--after <id>', 'go on after the last one of the command before', anomalyId)
     .option('--wait <seconds>', 'how long the lanes may take for a hundred', integer(0, 3_600), 30)
     .option('--dry-run', 'count them by kind, and say what would be refused; change nothing')
     .option('--yes', 'do not ask')
@@ -43,11 +53,12 @@ export const addAnomalyResolve = (noun: Command, run: Run) =>
 async function resolve({ env, dryRun, confirm }: CliContext, ids: readonly number[], options: Options) {
   const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID, ...POSTGRES }, env)
   const run = options.run ?? newRun(Date.now())
-  const filter = chosen(ids, options, runStartMs(run))
+  const filter = filterFor(ids, options, runStartMs(run))
   const asked: ResolveRun = { run, ...pick(options) }
   return withDatabase(env, async (pool): Promise<Output> => {
-    const { anomalies, missing } = filter === undefined ? await findAll(pool, ids) : await listAll(pool, filter)
-    const plan = planOf(anomalies, asked, missing)
+    const chosen = filter === undefined ? await findAll(pool, ids) : await listAll(pool, filter, options.after)
+    const { anomalies } = chosen
+    const plan = planOf(chosen, asked)
     if (dryRun || anomalies.length === 0) return plan
     if (anomalies.length > 1) await confirm(`${plan.text}\nAnswer ${options.resolution} to them?`)
     const goOn = `go on with: --run ${run}`
@@ -59,7 +70,7 @@ async function resolve({ env, dryRun, confirm }: CliContext, ids: readonly numbe
       say(`It is not complete; ${goOn}`)
       throw error
     })
-    return outputOf(asked, answered, missing, goOn)
+    return outputOf(asked, answered, chosen, goOn)
   })
 }
 
@@ -67,9 +78,9 @@ const pick = ({ resolution, reason, actor }: Options) => ({ resolution, reason, 
 const say = (text: string) => void process.stderr.write(`${text}\n`)
 
 /** What changes many things is never meant by leaving all options out. Undefined: ids are given. */
-function chosen(ids: readonly number[], options: Options, startMs: number): AnomalyFilter | undefined {
+function filterFor(ids: readonly number[], options: Options, startMs: number): AnomalyFilter | undefined {
   const given = isNarrowed(options) || options.all === true
-  if (ids.length > 0 && given)
+  if (ids.length > 0 && (given || options.after !== undefined))
     throw new CliFailure(EXIT.usage, 'Ids and options that choose anomalies do not go together.', 'Give either.')
   if (ids.length === 0 && !given)
     throw new CliFailure(EXIT.usage, 'Nothing says which anomalies are meant.', 'Give ids, a filter, or --all.')
@@ -78,37 +89,8 @@ function chosen(ids: readonly number[], options: Options, startMs: number): Anom
   return { ...filter, state: 'open', untilMs: Math.min(untilMs, startMs) }
 }
 
-interface Chosen {
-  readonly anomalies: readonly Anomaly[]
-  /** Ids of which there is none. */
-  readonly missing: readonly number[]
-}
-
-async function findAll(pool: pg.Pool, ids: readonly number[]): Promise<Chosen> {
-  const anomalies: Anomaly[] = []
-  const missing: number[] = []
-  for (const id of new Set(ids)) {
-    const found = await findAnomaly(pool, id)
-    if (found === undefined) missing.push(id)
-    else anomalies.push(found)
-  }
-  return { anomalies, missing }
-}
-
-const PAGE = 1_000
-
-async function listAll(pool: pg.Pool, filter: AnomalyFilter): Promise<Chosen> {
-  const anomalies: Anomaly[] = []
-  for (let after: number | undefined, isMore = true; isMore; after = anomalies.at(-1)?.id) {
-    const page = await listAnomalies(pool, filter, { after, limit: PAGE })
-    anomalies.push(...page)
-    isMore = page.length === PAGE
-  }
-  return { anomalies, missing: [] }
-}
-
 /** How many of which kind would be answered, and why others would not. */
-function planOf(anomalies: readonly Anomaly[], asked: ResolveRun, missing: readonly number[]): Output {
+function planOf({ anomalies, missing, next }: Chosen, asked: ResolveRun): Output {
   const counts = new Map<string, { kind: string; would: string; count: number }>()
   for (const anomaly of anomalies) {
     const { kind } = anomaly
@@ -120,15 +102,17 @@ function planOf(anomalies: readonly Anomaly[], asked: ResolveRun, missing: reado
   const plan = [...counts.values()].sort((a, b) => b.count - a.count)
   const rows = plan.map(({ kind, would, count }) => [kind, would, count])
   return {
-    json: { anomalies: anomalies.length, missing, resolution: asked.resolution, plan },
-    text: [table(['kind', 'would be', 'anomalies'], rows), ...missing.map((id) => `There is no anomaly ${id}.`)].join(
-      '\n',
-    ),
+    json: { anomalies: anomalies.length, missing, next, resolution: asked.resolution, plan },
+    text: [
+      table(['kind', 'would be', 'anomalies'], rows),
+      ...missing.map((id) => `There is no anomaly ${id}.`),
+      ...(next === null ? [] : [`More than ${ANOMALIES_MAX} are there: these, then the rest with --after ${next}`]),
+    ].join('\n'),
     findings: missing.length > 0 || plan.some(({ would }) => would !== asked.resolution),
   }
 }
 
-function whatWould(anomaly: Anomaly, asked: ResolveRun): string {
+function whatWould(anomaly: ChosenAnomaly, asked: ResolveRun): string {
   const { resolution } = anomaly
   if (resolution !== null) return `refused: resolved before, ${resolution}`
   const refusal = plainRefusal(anomaly, asked)
@@ -144,7 +128,7 @@ const ROWS_MAX = 200
 function outputOf(
   { run, resolution }: ResolveRun,
   answered: readonly Answered[],
-  missing: readonly number[],
+  { missing, next }: Chosen,
   goOn: string,
 ): Output {
   const counts = {
@@ -159,9 +143,10 @@ function outputOf(
     ...(rows.length > 0 ? [table(['id', 'refused', 'why'], rows)] : []),
     ...missing.map((id) => `There is no anomaly ${id}.`),
     ...(counts.pending > 0 ? [`Is a processor up? To ${goOn}`] : []),
+    ...(next === null ? [] : [`More than ${ANOMALIES_MAX} are there: for the rest ${goOn} --after ${next}`]),
   ]
   return {
-    json: { run, resolution, ...counts, missing, anomalies: answered },
+    json: { run, resolution, ...counts, missing, next, anomalies: answered },
     text: text.join('\n'),
     findings: counts.refused + missing.length > 0,
     undecided: counts.pending > 0,

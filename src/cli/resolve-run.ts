@@ -6,9 +6,9 @@ import type { Resolution } from '../orders/model.ts'
 import { allowedResolutions } from '../orders/resolve.ts'
 import { sayRefusal } from '../orders/say-refusal.ts'
 import { fileCommand } from '../store/file-command.ts'
-import type { Anomaly } from '../store/list-anomalies.ts'
 import { readCommands, type Command } from '../store/read-commands.ts'
 import { resolveCommand } from '../store/resolve-command.ts'
+import type { ChosenAnomaly } from './choose-anomalies.ts'
 
 /** One answer for many anomalies. */
 export interface ResolveRun {
@@ -32,7 +32,7 @@ export type Answered =
   | { readonly id: number; readonly result: 'pending' }
 
 /** What is plain without asking: the lane decides all the same, under the order's lock. */
-export function plainRefusal(anomaly: Anomaly, { resolution, actor }: ResolveRun): Refusal | undefined {
+export function plainRefusal(anomaly: ChosenAnomaly, { resolution, actor }: ResolveRun): Refusal | undefined {
   if (anomaly.owner !== null && anomaly.owner !== actor) return { reason: 'claimed', owner: anomaly.owner }
   const allowed = allowedResolutions(anomaly.orderStatus, anomaly)
   return allowed.includes(resolution) ? undefined : { reason: 'not_allowed', anomaly: anomaly.kind, allowed }
@@ -49,7 +49,7 @@ const LOOK_MS = 50
 export async function answerAll(
   pool: pg.Pool,
   appId: string,
-  anomalies: readonly Anomaly[],
+  anomalies: readonly ChosenAnomaly[],
   asked: ResolveRun & { readonly waitMs: number; readonly onProgress: (answered: readonly Answered[]) => void },
 ): Promise<Answered[]> {
   const answered: Answered[] = []
@@ -65,7 +65,7 @@ export async function answerAll(
 async function answerChunk(
   pool: pg.Pool,
   appId: string,
-  chunk: readonly Anomaly[],
+  chunk: readonly ChosenAnomaly[],
   asked: ResolveRun & { readonly waitMs: number },
 ): Promise<Answered[]> {
   const answered: Answered[] = []

@@ -184,7 +184,29 @@ test('a run that was stopped: no lane answers; then killed; then it goes on, and
   await json('resolve', String(extra), ...answer('ignore'))
 }, 60_000)
 
+test('more than 10,000: the oldest first, and how to go on behind them though they stay open', async () => {
+  const { rows } = await it.database.pool.query<{ id: string }>(
+    `with o as (insert into orders (merchant, out_trade_no, lane, status, amount_minor, currency)
+       select 'many', 'many-' || n, 0, 'paid', 100, 'CNY' from generate_series(1, 10003) n returning id)
+     insert into anomalies (order_id, lane, kind, cause, facts, owner, claimed_at)
+     select id, 0, 'disputed', 'payment_disputed/' || id, '{}', 'bob', now() from o order by id returning id`,
+  )
+  const last = Number(rows[9_999]?.id)
+  const all = ['--merchant', 'many', ...answer('ignore')]
+  const dry = await json('resolve', ...all, '--dry-run')
+  expect(dry.json).toMatchObject({ anomalies: 10_000, next: last, plan: [{ would: 'refused: claimed by bob' }] })
+  const done = await paidonce(['anomaly', 'resolve', ...all], env)
+  const goOn = done.stdout.split('\n').at(-2) ?? ''
+  expect(goOn).toMatch(new RegExp(`^More than 10000 are there: for the rest go on with: --run \\S+ --after ${last}$`))
+  const rest = await json('resolve', ...all, ...goOn.split(' ').slice(-4))
+  expect([rest.json['refused'], rest.json['next']]).toEqual([3, null])
+  expect(await json('resolve', ...all, '--after', String(rows.at(-3)?.id))).toMatchObject({
+    json: { refused: 2, next: null },
+  })
+}, 60_000)
+
 test.each([
+  [['resolve', '1', '--after', '1', '--resolution', 'ignore', '--reason', 'r'], 'do not go together'],
   [['resolve', '--resolution', 'ignore', '--reason', 'r'], 'Nothing says which anomalies are meant.'],
   [['resolve', '1', '--all', '--resolution', 'ignore', '--reason', 'r'], 'do not go together'],
   [['resolve', '1', '--resolution', 'ignore'], '--reason'],
