@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
-import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
+import { isBusy, isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 import type { ApiReach } from './crash-points.ts'
 import { bearerHash, UNAUTHENTICATED } from './authenticate.ts'
 import type { ApiMetrics } from './metrics.ts'
 import { forbidden, mayDo, NOT_FOUND, type Principal } from './policy.ts'
 import { readBody, type BodyRead } from './read-body.ts'
 import { readQuery } from './read-query.ts'
-import type { Refusal } from './refusal.ts'
+import { ORDER_BUSY, type Refusal } from './refusal.ts'
 import { retryDatabase } from './retry-database.ts'
 import { refuse, type AnyRoute, type ApiAnswer, type OpenRoute } from './route.ts'
 import { send, statusOf } from './send.ts'
@@ -72,7 +72,7 @@ export function createApp(routes: readonly AnyRoute[], deps: AppDeps): Express {
     metrics.inFlight.set(++inFlight)
     try {
       const { answer, caller } = await answerTo(route, request).catch((error: unknown) => ({
-        answer: refuse(surprise(error)),
+        answer: refuse(isBusyOrder(error, route) ? { ...ORDER_BUSY, cause: error } : surprise(error)),
         caller: undefined,
       }))
       // A socket that closed before its body was complete is nobody's failure.
@@ -122,6 +122,10 @@ export function createApp(routes: readonly AnyRoute[], deps: AppDeps): Express {
   })
   return app
 }
+
+/** A route that says so waits for an order's lock, and for no other one. */
+const isBusyOrder = (error: unknown, { doc }: AnyRoute) =>
+  isBusy(error) && doc.refusals?.includes('order_busy') === true
 
 const surprise = (cause: unknown): Refusal =>
   isDatabaseTrouble(cause)

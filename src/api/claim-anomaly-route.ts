@@ -34,7 +34,7 @@ export const claimAnomalyRoute = (deps: ClaimDeps): Route => ({
     summary: 'Whoever claims an anomaly works on it.',
     body: ClaimBody,
     answers: { 200: ANOMALY },
-    refusals: ['not_found', 'command_refused'],
+    refusals: ['not_found', 'command_refused', 'order_busy'],
   },
   handle: (request) => change(request, deps, 'claim', ClaimBody, deps.claimAnomaly),
 })
@@ -49,7 +49,7 @@ export const releaseAnomalyRoute = (deps: ClaimDeps): Route => ({
     summary: 'Gives a claim back, or takes that of the owner who is named.',
     body: ReleaseBody,
     answers: { 200: ANOMALY },
-    refusals: ['not_found', 'command_refused'],
+    refusals: ['not_found', 'command_refused', 'order_busy'],
   },
   handle: (request) =>
     change(request, deps, 'release', ReleaseBody, ({ owner: from, ...asked }) =>

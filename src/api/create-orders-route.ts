@@ -7,7 +7,7 @@ import type { ApiMetrics } from './metrics.ts'
 import { NEW_ORDERS, ORDERS_PER_REQUEST_MAX, parseOrder } from './order-body.ts'
 import { createdView } from '../store/order-view.ts'
 import { foreignMerchant, maySee, type Principal } from './policy.ts'
-import { problemOf, REFUSALS, type Refusal } from './refusal.ts'
+import { ORDER_BUSY, problemOf, REFUSALS, type Refusal } from './refusal.ts'
 import { BULK_CREATED, CREATED_ORDER } from './order-schemas.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
 import type { Json } from './strict-json.ts'
@@ -82,7 +82,6 @@ async function createAll(deps: CreateDeps, principal: Principal, values: readonl
   return results.map((result): ItemResult => result ?? answers.next().value ?? MISSING)
 }
 
-const BUSY: Refusal = { kind: 'order_busy', detail: 'The order is being worked on.', remedy: 'Send it again.' }
 const MISSING: ItemResult = { kind: 'refused', refusal: { kind: 'internal', detail: 'The order got no result.' } }
 
 function itemResult({ body }: NewOrder, result: CreateResult | undefined): ItemResult {
@@ -107,7 +106,7 @@ function itemResult({ body }: NewOrder, result: CreateResult | undefined): ItemR
         remedy: 'Create the order with a number that was never used.',
       })
     case 'busy':
-      return refused(BUSY)
+      return refused(ORDER_BUSY)
     case 'failed':
       return refused({ kind: 'internal', detail: 'The order could not be stored.', cause: result.error })
   }

@@ -39,6 +39,12 @@ export const REFUSALS = {
 } as const satisfies Record<string, { status: number; title: string }>
 export type RefusalKind = keyof typeof REFUSALS
 
+export const ORDER_BUSY: Refusal = {
+  kind: 'order_busy',
+  detail: 'The order is being worked on.',
+  remedy: 'Send it again.',
+}
+
 /** After this many seconds a 503 is worth another try. */
 export const RETRY_AFTER_SEC = 1
 

@@ -197,6 +197,17 @@ describe('claim and release', () => {
       ...[409, 'already_resolved', 'It was resolved before, refunded.'],
     ])
   })
+  test.each(['claim', 'release'])('%s of one whose order a lane keeps for long: the order is busy', async (verb) => {
+    const id = await given(`c6-${verb}`)
+    const lane = await it.pool.connect()
+    await lane.query('begin')
+    await lane.query(`select from orders where out_trade_no = 'c6-${verb}' for no key update`)
+    const { status, headers, body } = await post(ann, id, verb)
+    await lane.query('rollback')
+    lane.release()
+    expect([status, body['type'], headers.get('retry-after')]).toEqual([503, 'urn:paidonce:problem:order_busy', '1'])
+    expect((await post(ann, id, verb)).status).toBe(200)
+  })
   test('it waits for the lane that decides about the order, and sees what that did', async () => {
     const id = await given('c5')
     const lane = await it.pool.connect()
