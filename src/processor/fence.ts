@@ -1,6 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay } from '../runtime/kafka/delay.ts'
 import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
+import type { CreateConnection } from '../runtime/postgres.ts'
 import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
 import { haltLane, type LaneRow, type Survived } from '../store/lane-row.ts'
 import { OWNER_DEATHS_SUSPECT } from '../store/suspect.ts'
@@ -20,6 +21,7 @@ export interface FenceOptions {
   readonly offsets: OffsetReader
   readonly log: Log
   readonly reach: Reach
+  readonly createConnection?: CreateConnection | undefined
 }
 
 export type Fenced =
@@ -62,8 +64,9 @@ export async function fence(
       offsets.logRange(topic, lane),
     ])
     await reach('fence_after_offsets')
+    const { createConnection } = options
     const opened = await openLaneSession(
-      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log, before },
+      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log, before, createConnection },
       reach,
     )
     session = opened.session

@@ -1,6 +1,13 @@
 import pg from 'pg'
 import { describeError, type Log } from '../runtime/log.ts'
-import { RolledBack, type Queryable, type Transaction } from '../runtime/postgres.ts'
+import {
+  createConnection,
+  RolledBack,
+  type CreateConnection,
+  type OwnConnection,
+  type Queryable,
+  type Transaction,
+} from '../runtime/postgres.ts'
 import { withDeadline } from '../runtime/kafka/deadline.ts'
 import { countFence, type LaneRow, type Survived } from '../store/lane-row.ts'
 import { letGo } from '../store/suspect.ts'
@@ -74,6 +81,7 @@ export interface SessionOptions {
   readonly log: Log
   /** How long a statement's answer may take before the connection counts as lost. */
   readonly answerMsMax?: number
+  readonly createConnection?: CreateConnection | undefined
 }
 
 /**
@@ -110,14 +118,15 @@ export async function openLaneSession(
 }
 
 interface Connection {
-  readonly client: pg.Client
+  readonly client: OwnConnection
   readonly lose: (reason: unknown) => void
   readonly lost: () => Error | undefined
   readonly close: () => Promise<void>
 }
 
-async function connect({ databaseUrl, appId, lane, onLost, log, answerMsMax }: SessionOptions): Promise<Connection> {
-  const client = new pg.Client({
+async function connect(options: SessionOptions): Promise<Connection> {
+  const { databaseUrl, appId, lane, onLost, log, answerMsMax } = options
+  const client = (options.createConnection ?? createConnection)({
     connectionString: databaseUrl,
     application_name: `${appId}-lane-${lane}-new`,
     connectionTimeoutMillis: 10_000,

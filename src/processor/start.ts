@@ -4,7 +4,6 @@ import { serveHealth } from '../runtime/health.ts'
 import { kafkaSettings } from '../runtime/kafka/connection.ts'
 import { createFenceProducer } from '../runtime/kafka/fence-producer.ts'
 import { createInputConsumer } from '../runtime/kafka/input-consumer.ts'
-import { partitionFor } from '../runtime/kafka/partition.ts'
 import type { InputConsumer } from '../runtime/kafka/port.ts'
 import { createTopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import type { Running } from '../runtime/lifecycle.ts'
@@ -12,24 +11,20 @@ import { createLog, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
 import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
 import { finishBrakes } from '../store/tell-lanes.ts'
-import { readLane } from '../store/lane-row.ts'
 import { listen, type Listener } from '../store/listen.ts'
 import { limitsOf } from '../store/maintain.ts'
 import { lanesChannel } from '../store/notify.ts'
 import { readBacklog } from '../store/read-backlog.ts'
+import { assembleLanes } from './assemble-lanes.ts'
 import { checkTopology, WrongTopology } from './check-topology.ts'
 import type { ProcessorConfig } from './config.ts'
 import { connectPatiently, type Connections } from './connect.ts'
 import { reachNothing, type Reach } from './crash-points.ts'
-import { createSteps } from './create-steps.ts'
-import { createRecordDecoder } from './decode-records.ts'
-import { fence } from './fence.ts'
-import { createLane, type LaneView } from './lane.ts'
-import { createLanes, type Lanes } from './lanes.ts'
+import type { LaneView } from './lane.ts'
+import type { Lanes } from './lanes.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createMetrics } from './metrics.ts'
 import { repeat } from './repeat.ts'
-import { createSuspectTurn } from './run-alone.ts'
 import { sampleBacklog, sampleLanes } from './sample.ts'
 import type { Steps } from './steps.ts'
 
@@ -182,11 +177,6 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
   const settings = kafkaSettings(config)
   const topic = topicPrefix + INPUT_TOPIC
   const reach = deps.reach ?? reachNothing
-  const fenceProducer = createFenceProducer(settings, log).fence
-  const fenceOptions = { appId, topic, databaseUrl, fenceProducer, offsets, log, reach }
-  const steps = (deps.changeSteps ?? ((plain) => plain))(createSteps(config, { clock, offsets, log, reach }))
-  const decode = createRecordDecoder(codec, clock)
-  const suspects = createSuspectTurn()
   const consumer = createInputConsumer(
     settings,
     {
@@ -199,18 +189,11 @@ function createWork(config: ProcessorConfig, { connections, pool, metrics, log, 
     log,
     clock,
   )
-  const lanes = createLanes(
-    (lane, joins) =>
-      createLane({
-        ...{ lane, joins, steps, decode, suspects, consumer, clock, metrics, log, reach },
-        lingerMs: config.LINGER_MS,
-        identity: { lane, laneOf: (key) => partitionFor(key, partitions) },
-        emit: { appId, topicPrefix, source: `/paidonce/${appId}`, encode: codec.encode, reach },
-        fence: (joinsNow, onLost, before) => fence(lane, joinsNow, fenceOptions, onLost, before),
-        isHalted: async () => (await readLane(pool, topic, lane))?.halted !== undefined,
-      }),
-    joined,
-  )
+  const lanes = assembleLanes(config, {
+    ...{ partitions, codec, offsets, pool, consumer, metrics, log, clock, reach, joined },
+    fenceProducer: createFenceProducer(settings, log).fence,
+    ...(deps.changeSteps === undefined ? {} : { changeSteps: deps.changeSteps }),
+  })
   const listener = listen(
     databaseUrl,
     [lanesChannel(appId)],

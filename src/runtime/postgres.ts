@@ -9,6 +9,12 @@ export type Transaction = Pick<pg.ClientBase, 'query'> & { readonly [open]: true
 /** Anything that runs a statement outside a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>
 
+/** A connection of one's own, outside of any pool. */
+export type OwnConnection = Pick<pg.Client, 'connect' | 'query' | 'end' | 'on'>
+/** Nothing is sent before its `connect`. */
+export type CreateConnection = (config: pg.ClientConfig) => OwnConnection
+export const createConnection: CreateConnection = (config) => new pg.Client(config)
+
 /** COMMIT answers ROLLBACK without throwing when the transaction had failed. */
 export class RolledBack extends Error {
   override readonly name = 'RolledBack'

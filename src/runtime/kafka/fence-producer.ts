@@ -1,21 +1,19 @@
-import type { Producer } from 'kafkajs'
 import type { Log } from '../log.ts'
 import { kafkaFor, type KafkaSettings } from './connection.ts'
-import { withDeadline } from './deadline.ts'
 import { explicitPartitioner } from './explicit-partitioner.ts'
-import { laneProducer, TRANSACTION_TIMEOUT_MS } from './lane-producer.ts'
+import { fenceWith } from './fence-with.ts'
+import { TRANSACTION_TIMEOUT_MS } from './lane-producer.ts'
 import type { FenceProducer } from './port.ts'
 
 /**
  * The default of 300 ms costs a lane 14 instead of 172 transactions a second, as the first request of a transaction is
  * often refused while the previous one's markers are written. It is safe because a call goes to one partition.
  */
-const RETRY = { initialRetryTime: 5, maxRetryTime: 200, retries: 20, factor: 0.2, multiplier: 2 }
-const FENCE_MS_MAX = 30_000
+export const LANE_RETRY = { initialRetryTime: 5, maxRetryTime: 200, retries: 20, factor: 0.2, multiplier: 2 }
 
 /** Lanes' producers, on a kafkajs instance of their own (see `kafkaFor`). */
 export function createFenceProducer(settings: KafkaSettings, log: Log): { readonly fence: FenceProducer } {
-  const kafka = kafkaFor(settings, 'paidonce-lane', log, RETRY)
+  const kafka = kafkaFor(settings, 'paidonce-lane', log, LANE_RETRY)
   return {
     fence: async (transactionalId) => {
       const producer = kafka.producer({
@@ -25,22 +23,9 @@ export function createFenceProducer(settings: KafkaSettings, log: Log): { readon
         allowAutoTopicCreation: false,
         metadataMaxAge: 60_000,
         createPartitioner: explicitPartitioner,
-        retry: RETRY,
+        retry: LANE_RETRY,
       })
-      try {
-        await withDeadline(initialize(producer), FENCE_MS_MAX, `The fence of ${transactionalId}`)
-      } catch (error) {
-        producer.disconnect().catch(() => undefined)
-        throw error
-      }
-      return laneProducer(producer, transactionalId)
+      return fenceWith(producer, transactionalId)
     },
   }
-}
-
-/** Sends InitProducerId and nothing else: kafkajs has no call for it, and only a new object sends it. */
-async function initialize(producer: Producer): Promise<void> {
-  await producer.connect()
-  const transaction = await producer.transaction()
-  await transaction.abort()
 }
