@@ -1,0 +1,157 @@
+import type pg from 'pg'
+import type { CreateConnection, OwnConnection } from '../../../src/runtime/postgres.ts'
+import type { Server, Session, Statement } from './server.ts'
+import type { Host } from '../world/queue.ts'
+import type { Network } from '../world/network.ts'
+import type { Random } from '../world/random.ts'
+import type { Scheduler } from '../world/scheduler.ts'
+
+/** What may happen to a connection; each a probability per statement. */
+export interface WireFaults {
+  /** It is cut; whether the statement arrived nobody knows. */
+  cut: number
+  /** The answer never comes: node-postgres gives up. */
+  hang: number
+  /** The server does not learn that the client is gone: the session stays, with its locks. */
+  linger: number
+}
+
+export interface ConnectionWorld {
+  readonly scheduler: Scheduler
+  readonly random: Random
+  readonly network: Network
+  readonly server: Server
+  readonly wire: WireFaults
+}
+
+const ANSWER_MS_MAX = 40_000
+type Answer = { rows: readonly unknown[]; command: string }
+interface Pending {
+  readonly what: string
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Makes connections of one process; each is what the product takes a `pg.Client` for. */
+export const simulatedConnections =
+  (host: Host, world: ConnectionWorld): CreateConnection =>
+  (config) =>
+    createSimulatedConnection(host, world, config)
+
+function createSimulatedConnection(host: Host, world: ConnectionWorld, config: pg.ClientConfig): OwnConnection {
+  const { scheduler, random, network, server, wire } = world
+  const listeners = new Map<string, ((error: Error) => void)[]>()
+  const pending: Pending[] = []
+  let session: Session | undefined
+  let closed: Error | undefined
+  let requestAtMs = 0
+  let answerAtMs = 0
+
+  const tell = (event: string, error: Error) => listeners.get(event)?.forEach((listener) => listener(error))
+  /** In the order in which they were sent, each way. */
+  const send = (what: string, run: () => void) => {
+    requestAtMs = Math.max(scheduler.nowMs() + network.latencyMs(), requestAtMs + 0.001)
+    scheduler.at(requestAtMs - scheduler.nowMs(), undefined, what, run)
+  }
+  const hear = (what: string, run: () => void) => {
+    answerAtMs = Math.max(scheduler.nowMs() + network.latencyMs(), answerAtMs + 0.001)
+    scheduler.at(answerAtMs - scheduler.nowMs(), host, what, run)
+  }
+  /** The client learns that the connection is no more. */
+  const close = (error: Error, isSurprise: boolean) => {
+    if (closed !== undefined) return
+    closed = error
+    for (const { reject } of pending.splice(0)) reject(error)
+    if (isSurprise) tell('error', error)
+    tell('end', error)
+  }
+  const endOfServer = () => {
+    const ended = session
+    if (ended === undefined || random.chance(wire.linger)) return
+    send('pg closed', () => server.end(ended))
+  }
+  const cut = () => {
+    const delayMs = random.next() * 5
+    scheduler.at(delayMs, host, 'pg cut', () => close(new Error('Connection terminated unexpectedly'), true))
+    endOfServer()
+  }
+  const query = (statement: Statement): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      if (closed !== undefined || session === undefined)
+        return reject(closed ?? new Error('Client was closed and is not queryable'))
+      const what = statement.name ?? statement.text.trimStart().slice(0, 24).trimEnd()
+      const one: Pending = { what, resolve, reject }
+      const on = session
+      pending.push(one)
+      const chance = random.next()
+      const isCut = chance < wire.cut
+      const isHanging = !isCut && chance - wire.cut < wire.hang
+      if (!isCut || random.chance(0.5))
+        send(`pg ${what}`, () =>
+          server.execute(on, statement, (error, answer) => {
+            if (isHanging || isCut) return
+            hear(`pg ${what} answered`, () => {
+              const index = pending.indexOf(one)
+              if (index < 0) return
+              pending.splice(index, 1)
+              if (error !== undefined) reject(error)
+              else resolve(answer ?? { rows: [], command: '' })
+            })
+          }),
+        )
+      if (isCut) cut()
+      if (isHanging)
+        scheduler.at(ANSWER_MS_MAX, host, `pg ${what} unanswered`, () => {
+          const index = pending.indexOf(one)
+          if (index >= 0) pending.splice(index, 1)[0]?.reject(new Error('Query read timeout'))
+        })
+    })
+
+  const connection = {
+    connect: () =>
+      new Promise<void>((resolve, reject) => {
+        send('pg connect', () => {
+          const isUp = server.isUp()
+          const opened = isUp ? server.open(host, config.application_name ?? '') : undefined
+          if (opened !== undefined)
+            opened.onEnd = (error) => hear('pg ended', () => close(error, true))
+          hear('pg connected', () => {
+            if (opened === undefined)
+              return reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
+            session = opened
+            resolve()
+          })
+        })
+      }),
+    query: (config: string | { name?: string; text: string; values?: unknown[] }, values?: unknown[]) =>
+      query(
+        typeof config === 'string'
+          ? { text: config, values: values ?? [] }
+          : { name: config.name, text: config.text, values: config.values ?? values ?? [] },
+      ),
+    on: (event: string, listener: (error: Error) => void) => {
+      listeners.set(event, [...(listeners.get(event) ?? []), listener])
+      return connection
+    },
+    end: () =>
+      new Promise<void>((resolve) => {
+        if (closed !== undefined) return resolve()
+        const isBusy = pending.length > 0
+        // A statement that is unanswered is cut off; whether it arrived nobody knows.
+        if (isBusy) {
+          endOfServer()
+          scheduler.at(0, host, 'pg cut off', () => {
+            close(new Error('Connection terminated'), false)
+            resolve()
+          })
+          return
+        }
+        endOfServer()
+        hear('pg bye', () => {
+          close(new Error('Connection terminated'), false)
+          resolve()
+        })
+      }),
+  }
+  return connection as unknown as OwnConnection
+}

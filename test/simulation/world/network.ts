@@ -1,0 +1,72 @@
+import type { Host } from './queue.ts'
+import type { Random } from './random.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** What may go wrong between a request and its answer; each a probability. */
+export interface Weather {
+  /** Never arrives; the caller times out. */
+  lostRequest: number
+  /** It is done, and the caller times out. */
+  lostAnswer: number
+  /** The caller times out first; the request arrives after that. */
+  lateRequest: number
+  /** A few hundred milliseconds, so that others overtake. */
+  slow: number
+}
+export const CALM: Weather = { lostRequest: 0, lostAnswer: 0, lateRequest: 0, slow: 0 }
+
+export interface Network {
+  /** One way. */
+  readonly latencyMs: () => number
+  /**
+   * A request to a server and its answer, each a step of its own.
+   * @param apply what the server does; it may throw, which is its answer
+   * @param timeout the caller's error when no answer came
+   */
+  readonly call: <T>(host: Host, what: string, apply: () => T, timeout: () => Error) => Promise<T>
+  weather: Weather
+}
+
+/** kafkajs gives a request up after 10 s here (`runtime/kafka/connection.ts`). */
+export const REQUEST_MS_MAX = 10_000
+const LATE_MS_MAX = 20_000
+
+export function createNetwork(scheduler: Scheduler, random: Random): Network {
+  const network: Network = {
+    weather: { ...CALM },
+    latencyMs: () => {
+      if (random.chance(network.weather.slow)) return random.next() * 400
+      return 0.1 + random.next() * (random.chance(0.1) ? 12 : 1.5)
+    },
+    call: (host, what, apply, timeout) =>
+      new Promise((resolve, reject) => {
+        const { weather } = network
+        const answer = (settle: () => void) => void scheduler.at(network.latencyMs(), host, `${what} answered`, settle)
+        const run = (isHeard: boolean) => {
+          try {
+            const value = apply()
+            if (isHeard) answer(() => resolve(value))
+          } catch (error) {
+            if (isHeard) answer(() => reject(error as Error))
+          }
+        }
+        const chance = random.next()
+        const giveUp = () =>
+          void scheduler.at(REQUEST_MS_MAX * random.next(), host, `${what} timed out`, () => reject(timeout()))
+        if (chance < weather.lostRequest) return giveUp()
+        const lost = chance - weather.lostRequest
+        if (lost < weather.lostAnswer) {
+          scheduler.at(network.latencyMs(), undefined, what, () => run(false))
+          return giveUp()
+        }
+        if (lost - weather.lostAnswer < weather.lateRequest) {
+          const waitMs = random.next() * 200
+          scheduler.at(waitMs, host, `${what} given up`, () => reject(timeout()))
+          scheduler.at(waitMs + random.next() * random.next() * LATE_MS_MAX, undefined, `${what} late`, () => run(false))
+          return
+        }
+        scheduler.at(network.latencyMs(), undefined, what, () => run(true))
+      }),
+  }
+  return network
+}
