@@ -108,6 +108,9 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   const { lane, joins, producer, session, row, reading, judgement } = opened
   if (judgement.kind === 'halt' || judgement.kind === 'still_halted') {
     const { reason, detail } = judgement
+    // Somebody may have fenced and got on between our reading of the ledger and of the row, which do not fit then.
+    const nothing = { group: ledgerGroup(appId), topic, partition: lane, offset: row.nextSeq }
+    if (judgement.kind === 'halt') await producer.prove(nothing)
     if (judgement.kind === 'halt') await haltLane(session, topic, lane, { reason, detail })
     await keepOffsets(appId, topic, lane, producer, reading)
     await producer.close()

@@ -72,6 +72,7 @@ function laneIn(world: World): Lane {
     }
     const producer = {
       isDead: () => isDead,
+      prove: () => Promise.resolve(),
       close: () => {
         world.closed++
         return Promise.resolve()

@@ -21,7 +21,8 @@ function createLaneRow(deathsBefore = 0) {
     },
   } as unknown as LaneSession
   const position = { topic: 't', lane: 0, next: 0, ledger: 0, brakeVersion: 0 }
-  const producer = { commit: () => Promise.resolve(), isDead: () => false, close: () => Promise.resolve() }
+  const resolved = () => Promise.resolve()
+  const producer = { commit: resolved, prove: resolved, isDead: () => false, close: resolved }
   const incarnation: Incarnation = { joins: 1, producer, session, position, suspectUntil: 3 }
   return { row, incarnation }
 }

@@ -49,21 +49,28 @@ export function laneProducer(producer: Producer, transactionalId: string): LaneP
     assertAlive()
     await transaction.commit()
   }
+  const probe = async (offset: CommittedOffset) => {
+    const transaction = await producer.transaction()
+    await sendOffset(transaction, offset, assertAlive)
+    await transaction.abort()
+  }
+  const guarded = async (work: () => Promise<void>) => {
+    assertAlive()
+    try {
+      if (busy) throw new Error(`Two transactions at a time on ${transactionalId}`)
+      busy = true
+      await withDeadline(work(), COMMIT_MS_MAX, `The transaction of ${transactionalId}`)
+      busy = false
+    } catch (error) {
+      dead ??= { cause: error }
+      close()
+      throw error
+    }
+  }
 
   return {
-    commit: async (messages, offsets, onStep) => {
-      assertAlive()
-      try {
-        if (busy) throw new Error(`Two transactions at a time on ${transactionalId}`)
-        busy = true
-        await withDeadline(run(messages, offsets, onStep), COMMIT_MS_MAX, `The transaction of ${transactionalId}`)
-        busy = false
-      } catch (error) {
-        dead ??= { cause: error }
-        close()
-        throw error
-      }
-    },
+    commit: (messages, offsets, onStep) => guarded(() => run(messages, offsets, onStep)),
+    prove: (offset) => guarded(() => probe(offset)),
     isDead: () => dead !== undefined,
     close: () => {
       close()

@@ -46,6 +46,12 @@ export interface LaneProducer {
     offsets: readonly CommittedOffset[],
     onStep?: OnCommitStep,
   ) => Promise<void>
+  /**
+   * Sends a transaction of one offset and aborts it: nothing changes, and it is refused where a newer producer has
+   * fenced this one, so that what was read since the fence is still true.
+   * @throws as `commit`
+   */
+  readonly prove: (offset: CommittedOffset) => Promise<void>
   readonly isDead: () => boolean
   /** Returns at once; connections close in the background. */
   readonly close: () => Promise<void>

@@ -59,6 +59,21 @@ test('a transaction of offsets alone is a check of the fence too', async () => {
   })
 })
 
+test('a proof is refused once somebody has fenced, and changes nothing', async () => {
+  const [topic, app] = [await freshTopic(), freshName('app')]
+  const [fence, reader] = [testFence(), await testReader()]
+  const lane = await fence(`${app}-lane-0`)
+  await lane.prove({ group: app, topic, partition: 0, offset: 7 })
+  await lane.commit([], [{ group: app, topic, partition: 0, offset: 1 }])
+  await lane.prove({ group: app, topic, partition: 0, offset: 7 })
+  await fence(`${app}-lane-0`)
+  expect(await reader.committed(app, topic, 0)).toMatchObject({ offset: 1 })
+  await expect(lane.prove({ group: app, topic, partition: 0, offset: 7 })).rejects.toMatchObject({
+    type: 'INVALID_PRODUCER_EPOCH',
+  })
+  expect(lane.isDead()).toBe(true)
+})
+
 test('back-to-back transactions that begin with an offset get past the markers of the one before', async () => {
   const [topic, app] = [await freshTopic(), freshName('app')]
   const lane = await testFence()(`${app}-lane-0`)
