@@ -104,7 +104,8 @@ export interface Survived {
 
 /**
  * Counts a fence and reads the row; the first fence of a lane creates it. An owner before that never let go, and is not
- * the one that fences now, has died.
+ * the one that fences now, has died. Whoever comes back after another one had fenced was taken for dead, and takes that
+ * back: two processes that both take a lane to be theirs fence in turn, and no record is to blame for it.
  * @param startOffset the log's first offset
  */
 export async function countFence(
@@ -119,8 +120,9 @@ export async function countFence(
      on conflict (topic, lane) do update set fences = lanes.fences + 1, updated_at = now(), is_owned = true,
        applied_offset = ${BEHIND_SKIP}, start_offset = case when lanes.next_seq = 0 and lanes.applied_offset = lanes.start_offset
          then ${BEHIND_SKIP} else lanes.start_offset end,
-       owner_deaths = lanes.owner_deaths + (lanes.is_owned and lanes.fences <> $4)::int,
-       suspect_deaths = lanes.suspect_deaths - (lanes.fences = $4 and $5 and lanes.suspect_deaths > 0)::int
+       owner_deaths = greatest(0, lanes.owner_deaths + (lanes.is_owned and lanes.fences <> $4)::int
+         - ($4 >= 0 and lanes.fences > $4)::int),
+       suspect_deaths = lanes.suspect_deaths - ($5 and lanes.suspect_deaths > 0)::int
      returning ${COLUMNS}`,
     [topic, lane, startOffset, before?.incarnation ?? -1, before?.wasAlone === true],
   )

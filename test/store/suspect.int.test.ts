@@ -21,6 +21,25 @@ test('an owner that never let go has died; one that let go, or that fences again
     expect(await deaths()).toBe(2)
   }))
 
+test('owners that fence in turn do not count each other as dead for ever, nor a record that was alone', () =>
+  withDatabase(async (_, pool) => {
+    const fence = (before?: Parameters<typeof countFence>[4]) => countFence(pool, TOPIC, 0, 0, before)
+    let [mine, other] = [(await fence()).fences, (await fence()).fences]
+    for (let turn = 0; turn < 5; turn++) {
+      for (const incarnation of [mine, other]) {
+        const row = await fence({ incarnation, wasAlone: turn > 0 })
+        expect(row.ownerDeaths).toBeLessThanOrEqual(1)
+        expect(row.suspect?.deaths ?? 0).toBeLessThanOrEqual(1)
+        await markAlone(pool, { ...at, incarnation: row.fences, offset: 7 })
+        if (incarnation === mine) mine = row.fences
+        else other = row.fences
+      }
+    }
+    // The one that comes back takes back what was said of it, not the other's death.
+    expect((await fence()).ownerDeaths).toBe(2)
+    expect((await fence({ incarnation: mine, wasAlone: false })).ownerDeaths).toBe(2)
+  }))
+
 test('a record is blamed for deaths only, and only by the latest incarnation', () =>
   withDatabase(async (_, pool) => {
     await countFence(pool, TOPIC, 0, 0)
