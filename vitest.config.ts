@@ -11,8 +11,19 @@ export default defineConfig({
         test: {
           name: 'pure',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.int.test.ts', 'test/faults/**', 'test/deploy/**'],
+          exclude: ['test/**/*.int.test.ts', 'test/faults/**', 'test/deploy/**', 'test/simulation/**'],
           testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'simulation',
+          include: ['test/simulation/*.test.ts'],
+          exclude: ['test/**/*.int.test.ts'],
+          testTimeout: 900_000,
+          // Each test has worker threads of its own.
+          fileParallelism: false,
+          maxConcurrency: 2,
         },
       },
       {

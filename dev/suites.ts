@@ -13,6 +13,12 @@ const STACK = [JAVA, MAVEN, GO]
 /** In the order in which they run: the quick ones first. */
 export const SUITES: readonly Suite[] = [
   { name: 'pure', about: 'no services', stack: false, needs: [] },
+  {
+    name: 'simulation',
+    about: "the product's own code on a simulated Kafka, Postgres and clock",
+    stack: false,
+    needs: [],
+  },
   { name: 'image', about: "the Dockerfile's steps in a clean folder", stack: false, needs: [] },
   { name: 'compose', about: 'docker-compose.yml', stack: false, needs: [COMPOSE] },
   { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: STACK },

@@ -39,7 +39,10 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
     open++
     const attempt = () => {
       ask().then(
-        (isDone) => (isDone ? void open-- : again()),
+        (isDone) => {
+          if (isDone) open--
+          else again()
+        },
         () => again(),
       )
     }
@@ -68,40 +71,52 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
 
   const begin = (action: Action): void => {
     switch (action.kind) {
-      case 'callback':
-        return insist('callback', () => post(action.merchant, action.messages))
-      case 'raw':
-        return writeRaw(world, action)
-      case 'create':
-        return insist('create', async () => {
+      case 'callback': {
+        insist('callback', () => post(action.merchant, action.messages))
+        return
+      }
+      case 'raw': {
+        writeRaw(world, action)
+        return
+      }
+      case 'create': {
+        insist('create', async () => {
           const [result] = await createOrders(pool, APP, [{ body: action.body, lane: laneOf(action.body.outTradeNo) }])
           return result?.kind === 'created' || result?.kind === 'same'
         })
+        return
+      }
       case 'close': {
         const { merchant, outTradeNo, key: idempotencyKey } = action
         const request = { merchant, outTradeNo, idempotencyKey, bodyHash: HASH, body: '{}', actor: 'shop' }
-        return insist('close', async () => {
+        insist('close', async () => {
           await fileCommand(pool, APP, { kind: 'close', ...request })
           return true
         })
+        return
       }
       case 'resolve': {
         const command = chooseAnswer(world, action)
         if (command === undefined) return
-        return insist('resolve', async () => {
+        insist('resolve', async () => {
           await fileCommand(pool, APP, command)
           return true
         })
+        return
       }
-      case 'brake':
-        return insist('brake', async () => {
+      case 'brake': {
+        insist('brake', async () => {
           const { merchant, outTradeNo } = action
           const scope = { merchant, outTradeNo, eventType: action.eventType as BrakeEventType | null }
           await setBrake(pool, APP, INPUT_TOPIC, { ...scope, actor: 'ann', reason: 'look' })
           return true
         })
-      case 'release':
-        return releaseAll()
+        return
+      }
+      case 'release': {
+        releaseAll()
+        return
+      }
     }
   }
   const releaseAll = () => {

@@ -9,9 +9,26 @@ import type { Fleet } from './fleet.ts'
 import { APP, inputLog, ledgerOffset, type World } from './world.ts'
 
 export const FAULTS = [
-  'kill', 'freeze', 'stop', 'rebalance', 'group_reset', 'ledger_reset', 'restore', 'database_stop', 'database_trouble',
-  'wire_cut', 'wire_hang', 'linger', 'lost_request', 'lost_answer', 'late_request', 'slow', 'broker_away', 'slow_markers',
-  'gateway_kill', 'trim',
+  'kill',
+  'freeze',
+  'stop',
+  'rebalance',
+  'group_reset',
+  'ledger_reset',
+  'restore',
+  'database_stop',
+  'database_trouble',
+  'wire_cut',
+  'wire_hang',
+  'linger',
+  'lost_request',
+  'lost_answer',
+  'late_request',
+  'slow',
+  'broker_away',
+  'slow_markers',
+  'gateway_kill',
+  'trim',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
@@ -107,7 +124,8 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
   },
   freeze: (scene) => {
     const victim = anyProcessor(scene)
-    if (victim !== undefined) scene.fleet.freeze(victim, scene.random.next() * (scene.random.chance(0.6) ? 20_000 : 1_000))
+    if (victim !== undefined)
+      scene.fleet.freeze(victim, scene.random.next() * (scene.random.chance(0.6) ? 20_000 : 1_000))
   },
   stop: (scene) => {
     const victim = anyProcessor(scene)
@@ -144,6 +162,7 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
       ...(row === undefined || row.settledSeq === 0 ? [] : [oldLedger(random.below(row.settledSeq))]),
     ])
     setOffset(world.broker, ledgerGroup(APP), lane, value, mark)
+    if (value !== undefined) world.outputOracle.onTool(lane, value)
     for (const halt of ['ledger_missing', 'offsets_missing', 'ledger_without_mark', 'ledger_below_settled'])
       world.excused.add(halt)
   },

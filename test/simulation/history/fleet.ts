@@ -37,7 +37,9 @@ export function createFleet(world: World): Fleet {
     if (index >= 0) processors.splice(index, 1)
     return index >= 0
   }
-  const end = (host: Host, isHeard: boolean) => {
+  const end = (host: Host, isHeard: boolean, isDeath = true) => {
+    if (host.state === 'gone') return
+    if (isDeath) world.deaths.count++
     scheduler.end(host)
     group.silence(host)
     // The kernel closes a dead process's sockets; a dead machine's stay open.
@@ -65,7 +67,12 @@ export function createFleet(world: World): Fleet {
     stop: (processor) => {
       if (!remove(processor)) return
       const { host } = processor
-      scheduler.at(0, host, 'SIGTERM', () => void processor.stop().then(() => scheduler.at(0, undefined, 'exit', () => end(host, true))))
+      scheduler.at(
+        0,
+        host,
+        'SIGTERM',
+        () => void processor.stop().then(() => scheduler.at(0, undefined, 'exit', () => end(host, true, false))),
+      )
       scheduler.at(STOP_MS_MAX, undefined, 'killed', () => end(host, true))
       scheduler.at(random.next() * RESTART_MS, undefined, 'restart', startProcessor)
     },

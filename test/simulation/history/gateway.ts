@@ -1,7 +1,6 @@
 import { createBatchPublisher } from '../../../src/gateway/batch-publisher.ts'
 import { createReceive, type Receive, type Target } from '../../../src/gateway/receive-callback.ts'
 import type { VerifiedMessage } from '../../../src/providers/provider.ts'
-import type { Codec } from '../../../src/schemas/codec.ts'
 import { INPUT_TOPIC } from '../../../src/schemas/topics.ts'
 import { simulatedPlainProducer } from '../kafka/clients.ts'
 import type { Host } from '../world/queue.ts'
@@ -12,11 +11,7 @@ const messagesOf = new WeakMap<Buffer, readonly [VerifiedMessage, ...VerifiedMes
 
 export interface Gateway {
   readonly host: Host
-  readonly post: (
-    merchant: string,
-    messages: readonly VerifiedMessage[],
-    answer: (isAccepted: boolean) => void,
-  ) => void
+  readonly post: (merchant: string, messages: readonly VerifiedMessage[], answer: (isAccepted: boolean) => void) => void
 }
 
 const DEADLINE_MS = 4_000
@@ -35,7 +30,7 @@ export function startSimulatedGateway(host: Host, world: World): Gateway {
     clock,
     log,
   )
-  const receive: Receive = createReceive(publisher, world.codec.codec as Codec, clock, log)
+  const receive: Receive = createReceive(publisher, world.codec.codec, clock, log)
   const bound: Target['bound'] = {
     signedHeaders: [],
     verify: ({ rawBody }) => {

@@ -12,11 +12,21 @@ export type Action = { readonly atMs: number } & (
   /** A provider's callback, sent until it is accepted. */
   | { readonly kind: 'callback'; readonly merchant: string; readonly messages: readonly VerifiedMessage[] }
   /** A record that no gateway wrote. */
-  | { readonly kind: 'raw'; readonly key: string; readonly message: VerifiedMessage | undefined; readonly merchant: string }
+  | {
+      readonly kind: 'raw'
+      readonly key: string
+      readonly message: VerifiedMessage | undefined
+      readonly merchant: string
+    }
   | { readonly kind: 'close'; readonly merchant: string; readonly outTradeNo: string; readonly key: string }
   /** Answers whatever anomaly is open then. */
   | { readonly kind: 'resolve'; readonly key: string; readonly actor: string }
-  | { readonly kind: 'brake'; readonly merchant: string; readonly outTradeNo: string | null; readonly eventType: string | null }
+  | {
+      readonly kind: 'brake'
+      readonly merchant: string
+      readonly outTradeNo: string | null
+      readonly eventType: string | null
+    }
   | { readonly kind: 'release' }
 )
 
@@ -163,5 +173,7 @@ function brakes(random: Random, numbers: readonly string[], soon: () => number):
   const atMs = soon()
   const set: Action = { kind: 'brake', atMs, ...scope }
   const release: Action = { kind: 'release', atMs: atMs + 500 + soon() }
-  return random.chance(0.3) ? [set, { ...set, merchant: 'm1', outTradeNo: null, eventType: 'deduct', atMs: soon() }, release] : [set, release]
+  return random.chance(0.3)
+    ? [set, { ...set, merchant: 'm1', outTradeNo: null, eventType: 'deduct', atMs: soon() }, release]
+    : [set, release]
 }

@@ -11,6 +11,7 @@ import { simulatedFence, simulatedOffsets } from '../kafka/clients.ts'
 import { createSimulatedConsumer } from '../kafka/input-consumer.ts'
 import { simulatedConnections } from '../postgres/connection.ts'
 import { simulatedPool } from '../postgres/pool.ts'
+import { EXPIRY_GRACE_MS } from '../oracle/fold.ts'
 import type { Host } from '../world/queue.ts'
 import { NO_METRICS } from './silence.ts'
 import { APP, type World } from './world.ts'
@@ -28,7 +29,7 @@ const BRAKES_MS = 5_000
 
 const CONFIG = {
   ...{ APP_ID: APP, TOPIC_PREFIX: '', DATABASE_URL: 'simulated', LINGER_MS: 5 },
-  ...{ HELD_LIMIT_SEC: 6, EXPIRY_GRACE_SEC: 1, POLICIES: NO_POLICIES },
+  ...{ HELD_LIMIT_SEC: 6, EXPIRY_GRACE_SEC: EXPIRY_GRACE_MS / 1_000, POLICIES: NO_POLICIES },
 }
 
 /** A process as `start.ts` puts it together, on a host of its own. Runs within a step of that host. */

@@ -6,7 +6,7 @@ import { simulatedConnections } from '../postgres/connection.ts'
 import { simulatedPool } from '../postgres/pool.ts'
 import type { LaneRow } from '../postgres/tables.ts'
 import type { Host } from '../world/queue.ts'
-import { APP, inputLog, ledgerOffset, type World } from './world.ts'
+import { APP, inputLog, type World } from './world.ts'
 
 /** No command brings such a lane back here: the newer database is gone, and so are the records. */
 const FINAL = new Set(['ledger_above_counter', 'log_trimmed'])
@@ -26,7 +26,8 @@ export function whyBusy(world: World, lane: number): string | undefined {
   if (row.haltedReason !== null) return `halted: ${row.haltedReason}`
   const end = logEnd(inputLog(world, lane))
   if (row.appliedOffset < end) return `applied ${row.appliedOffset} of ${end}`
-  const ledger = ledgerOffset(world, lane)?.offset
+  // Not what a tool has written over it: an owner that lives does not look.
+  const ledger = world.outputOracle.ledgerOf(lane)
   if (ledger !== row.nextSeq) return `the ledger is ${ledger}, the counter ${row.nextSeq}`
   const { commands, timers, waiting, brakes } = world.server.database.tables
   for (const { committed } of commands.cells.values())

@@ -1,11 +1,13 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
 import type { Log } from '../../../src/runtime/log.ts'
 import { inputGroup, INPUT_TOPIC, ledgerGroup, TOPICS } from '../../../src/schemas/topics.ts'
+import { ALONE_DEATHS_MAX } from '../../../src/store/suspect.ts'
 import { createBroker, partitionName, type Broker } from '../kafka/broker.ts'
 import { createConsumerGroup, type ConsumerGroup } from '../kafka/consumer-group.ts'
 import { createDatabaseOracle, type DatabaseOracle } from '../oracle/database-oracle.ts'
 import { createOutputOracle, type OutputOracle } from '../oracle/output-oracle.ts'
-import { Violation } from '../oracle/violation.ts'
+import { must, Violation } from '../oracle/violation.ts'
+import { see, type Transaction } from '../postgres/cells.ts'
 import { createServer, type Server } from '../postgres/server.ts'
 import type { WireFaults } from '../postgres/connection.ts'
 import { createNetwork, type Network } from '../world/network.ts'
@@ -41,6 +43,8 @@ export interface World {
   readonly fail: (error: Error) => void
   /** Reasons for which a lane may be halted here, as faults or the plan give them. */
   readonly excused: Set<string>
+  /** Processes that were killed. */
+  readonly deaths: { count: number }
   /** After each step. */
   readonly watchers: (() => void)[]
 }
@@ -58,6 +62,7 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
   }
   const watchers: (() => void)[] = []
   const excused = new Set<string>()
+  const deaths = { count: 0 }
   const listeners = new Set<(channel: string, payload: string) => void>()
   const random = createRandom(seed, 1)
   const scheduler = createScheduler(() => {
@@ -67,6 +72,7 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
   const codec = createSimulatedCodec()
   const server = createServer(scheduler, createRandom(seed, 3), {
     beforeCommit: (tx) => watch(() => databaseOracle.beforeCommit(tx)),
+    onDeadlock: (where) => fail(new Violation('deadlock', where)),
     onNotify: (channel, payload) => {
       for (const listener of listeners) listener(channel, payload)
     },
@@ -95,8 +101,14 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
   const outputOracle = createOutputOracle(tables, codec.read)
   const input = (lane: number, from: number, to: number) =>
     broker.log(partitionName(INPUT_TOPIC, lane)).records.slice(from, to)
+  const isBuried = (lane: number, offset: number, tx: Transaction) => {
+    const letter = see(tables.deadLetters.cells.get(`${INPUT_TOPIC}/${lane}/${offset}`), tx)
+    if (letter?.reason !== 'killed_owner') return false
+    must(deaths.count >= ALONE_DEATHS_MAX, 'blame', () => `record ${offset} is blamed for ${deaths.count} deaths`)
+    return true
+  }
   const databaseOracle = createDatabaseOracle(
-    { tables, partitions: plan.partitions, input, read: codec.read },
+    { tables, partitions: plan.partitions, input, read: codec.read, isBuried },
     outputOracle.ledgerOf,
     (reason, detail) => {
       if (!excused.has(reason)) throw new Violation('halt', `${reason}: ${detail}`)
@@ -104,7 +116,7 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
   )
   return {
     ...{ seed, plan, random, scheduler, network, broker, server, codec, databaseOracle, outputOracle },
-    ...{ listeners, watchers, excused, fail, failed: () => failure },
+    ...{ listeners, watchers, excused, deaths, fail, failed: () => failure },
     wire: { cut: 0, hang: 0, linger: 0 },
     group: createConsumerGroup(scheduler, createRandom(seed, 5), {
       partitions: plan.partitions,

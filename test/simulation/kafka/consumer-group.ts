@@ -77,7 +77,8 @@ export function createConsumerGroup(
       const member = known.get(host)
       if (member === undefined) return
       scheduler.at(random.next() * HEARTBEAT_MS, host, `${host.name} heartbeat`, () => {
-        if (!members.includes(member)) {
+        // It may have left meanwhile.
+        if (known.get(host) === member && !members.includes(member)) {
           members.push(member)
           deal()
         }

@@ -104,7 +104,10 @@ export function createCoordinator(world: CoordinatorWorld) {
     add,
     endTxn: (identity: Identity, isCommit: boolean) => {
       const one = checked(identity)
-      if (one.state === 'ongoing') return end(identity.transactionalId, one, isCommit)
+      if (one.state === 'ongoing') {
+        end(identity.transactionalId, one, isCommit)
+        return
+      }
       if (one.state === (isCommit ? 'committed' : 'aborted')) return
       if (one.state === (isCommit ? 'committing' : 'aborting')) throw new Refused('CONCURRENT_TRANSACTIONS')
       throw new Refused('INVALID_TXN_STATE')

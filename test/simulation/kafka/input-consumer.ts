@@ -68,23 +68,32 @@ export function createSimulatedConsumer(
   const fetch = (asked: ReadonlyMap<number, number>): Promise<Fetched[]> =>
     new Promise((resolve) => {
       let isDone = false
+      const waited = scheduler.at(WAIT_MS, host, 'fetch waited', () => answer('fetched nothing', []))
       const answer = (what: string, found: Fetched[]) => {
         if (isDone) return
         isDone = true
+        scheduler.cancel(waited)
         scheduler.at(network.latencyMs(), host, what, () => resolve(found))
       }
       wake = () => answer('fetch left', [])
       const look = () => {
         if (isDone || host.state === 'gone') return
         const found = [...asked].flatMap(([partition, from]) => readPartition(partition, from) ?? [])
-        if (found.length > 0) return answer(`fetched ${found.map(({ partition }) => partition).join()}`, found)
+        if (found.length > 0) {
+          answer(`fetched ${found.map(({ partition }) => partition).join()}`, found)
+          return
+        }
         for (const partition of asked.keys())
           broker.log(partitionName(topic, partition)).onAppend.push(() => {
             if (!isDone) scheduler.at(network.latencyMs(), undefined, 'fetch woken', look)
           })
       }
-      scheduler.at(network.latencyMs(), undefined, `Fetch ${[...asked].map(([p, from]) => `${p}@${from}`).join()}`, look)
-      scheduler.at(WAIT_MS, host, 'fetch waited', () => answer('fetched nothing', []))
+      scheduler.at(
+        network.latencyMs(),
+        undefined,
+        `Fetch ${[...asked].map(([p, from]) => `${p}@${from}`).join()}`,
+        look,
+      )
     })
   const hand = async (fetched: Fetched, join: number) => {
     const { partition } = fetched
@@ -92,7 +101,8 @@ export function createSimulatedConsumer(
     if (handlers === undefined || join !== joins || !isCurrent()) return
     if (!('batch' in fetched)) {
       pauses.pause(partition)
-      return handlers.onOutOfRange(partition)
+      handlers.onOutOfRange(partition)
+      return
     }
     const { batch } = fetched
     for (let from = 0; from < batch.records.length; from += recordsMax) {
@@ -136,10 +146,12 @@ export function createSimulatedConsumer(
         continue
       }
       if (join !== joins) continue
-      const asked = new Map(active.flatMap((partition) => {
-        const from = positions.get(partition)
-        return from === undefined ? [] : [[partition, from] as const]
-      }))
+      const asked = new Map(
+        active.flatMap((partition) => {
+          const from = positions.get(partition)
+          return from === undefined ? [] : [[partition, from] as const]
+        }),
+      )
       const found = await fetch(asked)
       wake = undefined
       const here = found.filter(({ partition }) => positions.get(partition) === asked.get(partition))

@@ -77,7 +77,11 @@ function eventsFit(numbered: readonly EventRow[], writes: readonly LaneWrite[]):
   const due = writes.flatMap(({ before, after }) =>
     Array.from({ length: after.nextSeq - before.nextSeq }, (_, index) => before.nextSeq + index),
   )
-  must(seqs.join() === due.sort((a, b) => a - b).join(), 'dense', () => `numbers ${seqs.join()} instead of ${due.join()}`)
+  must(
+    seqs.join() === due.sort((a, b) => a - b).join(),
+    'dense',
+    () => `numbers ${seqs.join()} instead of ${due.join()}`,
+  )
 }
 
 function ordersInSequence(last: Map<number, number>, numbered: readonly EventRow[]): void {
@@ -140,11 +144,19 @@ export function ordersAgree({ orders }: Reference, tables: Tables, tx: Transacti
     tx !== undefined && one.owner === tx ? one.pending : one.committed
   const facts = [...tables.facts.cells.values()].flatMap((one) => see(one) ?? []).filter((f) => f.orderId === row.id)
   const factsSaid = facts.map((f) => `${f.eventType}/${f.providerRef} ${f.outcome} ${f.amountMinor}`).sort()
-  const factsDue = [...expected.facts].map(([cause, { outcome, fact }]) => `${cause} ${outcome} ${fact.amountMinor}`).sort()
+  const factsDue = [...expected.facts]
+    .map(([cause, { outcome, fact }]) => `${cause} ${outcome} ${fact.amountMinor}`)
+    .sort()
   must(factsSaid.join() === factsDue.join(), 'facts', () => `${factsSaid.join()} and not ${factsDue.join()}`)
-  const anomalies = [...tables.anomalies.cells.values()].flatMap((one) => see(one) ?? []).filter((a) => a.orderId === row.id)
+  const anomalies = [...tables.anomalies.cells.values()]
+    .flatMap((one) => see(one) ?? [])
+    .filter((a) => a.orderId === row.id)
   const state = (settled: string | null) => (settled === null ? 'open' : (settled.split(' ')[0] ?? ''))
   const anomaliesSaid = anomalies.map((a) => `${a.kind}:${a.cause} ${state(a.resolution)}`).sort()
   const anomaliesDue = [...expected.anomalies].map(([identity, settled]) => `${identity} ${state(settled)}`).sort()
-  must(anomaliesSaid.join() === anomaliesDue.join(), 'anomalies', () => `${anomaliesSaid.join()} and not ${anomaliesDue.join()}`)
+  must(
+    anomaliesSaid.join() === anomaliesDue.join(),
+    'anomalies',
+    () => `${anomaliesSaid.join()} and not ${anomaliesDue.join()}`,
+  )
 }

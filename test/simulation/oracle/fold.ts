@@ -2,8 +2,15 @@ import type { Fact, Resolution } from '../../../src/orders/model.ts'
 import { partitionFor } from '../../../src/runtime/kafka/partition.ts'
 import type { Callback } from '../../../src/schemas/callback.ts'
 import type { LogRecord } from '../kafka/partition-log.ts'
-import type { Cell, Table, Transaction } from '../postgres/cells.ts'
-import { orderKey, type CommandRow, type OrderRow, type Tables, type TimerRow } from '../postgres/tables.ts'
+import type { Table, Transaction } from '../postgres/cells.ts'
+import {
+  orderKey,
+  type CommandRow,
+  type LaneRow,
+  type OrderRow,
+  type Tables,
+  type TimerRow,
+} from '../postgres/tables.ts'
 import type { LaneWrite } from '../postgres/write-batch.ts'
 import { answer, close, open, type Expected, type Reference, type ReferenceOrder, type Work } from './reference.ts'
 import { receive, releaseHeld } from './reference-fact.ts'
@@ -15,6 +22,8 @@ export interface FoldWorld {
   /** What lies in the input log. */
   readonly input: (lane: number, from: number, to: number) => readonly LogRecord[]
   readonly read: (value: Buffer | null) => object | undefined
+  /** Whether it is kept as `killed_owner`. */
+  readonly isBuried: (lane: number, offset: number, tx: Transaction) => boolean
 }
 
 /** What must follow from one committed transaction of a lane. */
@@ -45,6 +54,9 @@ export function create(reference: Reference, row: OrderRow): void {
   order.groupKey = groupKey === null ? null : orderKey(merchant, groupKey)
 }
 
+/** As the processors are configured. */
+export const EXPIRY_GRACE_MS = 1_000
+
 /** Facts that Postgres cannot store: the record becomes a dead letter. */
 const isPoison = ({ detail }: Fact) => detail?.includes('\0') === true
 
@@ -70,18 +82,34 @@ export function fold(reference: Reference, tx: Transaction, write: LaneWrite, wo
   }
   const { lane, appliedOffset } = write.after
   for (const record of world.input(lane, write.before.appliedOffset, appliedOffset)) {
-    if (letterOf(record, lane, world) !== undefined) {
+    // A record that was in flight when owners were killed is buried unseen; nobody else may be.
+    const isBuried = world.isBuried(lane, record.offset, tx)
+    if (isBuried || letterOf(record, lane, world) !== undefined) {
       letters.push(record.offset)
       continue
     }
     const { merchant, outTradeNo, facts } = world.read(record.value) as Callback
     if (outTradeNo !== null) for (const fact of facts) receive(workOf(orderKey(merchant, outTradeNo)), fact)
   }
-  for (const task of tasksOf(tx, write, world.tables)) perform(workOf(task.order), task)
+  for (const task of tasksOf(tx, write, world.tables)) {
+    if (task.kind === 'expiry') noBacklog(task, write.after, world)
+    perform(workOf(task.order), task)
+  }
   return { events, letters, touched }
 }
 
+/** What was in the log before the clock had passed the expiry must be applied before the order is closed. */
+function noBacklog({ order, dueAtMs }: Task, { lane, appliedOffset }: LaneRow, { input, read }: FoldWorld): void {
+  for (const { timestampMs, value, offset } of input(lane, appliedOffset, Infinity)) {
+    const callback = read(value) as Callback | undefined
+    const isAbout = callback?.outTradeNo != null && orderKey(callback.merchant, callback.outTradeNo) === order
+    if (isAbout && timestampMs <= dueAtMs + EXPIRY_GRACE_MS)
+      throw new Violation('expiry', `${order} was closed before record ${offset} was applied`)
+  }
+}
+
 interface Task {
+  readonly dueAtMs: number
   readonly order: string
   readonly kind: string
   readonly ref: string
@@ -109,7 +137,7 @@ function tasksOf(tx: Transaction, write: LaneWrite, tables: Tables): Task[] {
   }
   const before = <Row extends { id: number }>(table: Table<Row>, ids: readonly number[]): Row[] =>
     [...tx.cells]
-      .filter((cell) => (cell as Cell).table === (table as Table))
+      .filter((cell) => cell.table === (table as Table))
       .map(({ committed }) => committed as Row | undefined)
       .filter((row): row is Row => row !== undefined && ids.includes(row.id))
   const commands = before<CommandRow>(tables.commands, [...write.spentCommandIds, ...write.finishedCommandIds])
@@ -121,8 +149,12 @@ function tasksOf(tx: Transaction, write: LaneWrite, tables: Tables): Task[] {
     if (cell?.committed === undefined) return undefined
     return { identity: `${cell.committed.kind}:${cell.committed.cause}`, resolution, actor: actor ?? '' }
   }
-  const asTask = (row: { orderId: number; kind: string }, ref: string, anomaly: Task['anomaly']): Task => ({
-    ...{ order: keyOf(row.orderId), kind: row.kind, ref, anomaly },
+  const asTask = (
+    row: { orderId: number; kind: string; dueAtMs?: number },
+    ref: string,
+    anomaly: Task['anomaly'],
+  ): Task => ({
+    ...{ order: keyOf(row.orderId), kind: row.kind, ref, anomaly, dueAtMs: row.dueAtMs ?? 0 },
   })
   const due = (kind: string) =>
     timers.filter((timer) => timer.kind === kind).sort((a, b) => a.dueAtMs - b.dueAtMs || a.id - b.id)

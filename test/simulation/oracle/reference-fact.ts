@@ -16,19 +16,21 @@ type Outcome = Known['outcome']
 
 /** A delivered fact. */
 export function receive(work: Work, fact: Fact): void {
-  releaseHeld(work)
   const cause = causeOf(fact)
   const known = work.order.facts.get(cause)
+  if (known !== undefined && isSame(known.fact, fact)) return // It is not even locked, so that nothing else follows.
+  releaseHeld(work)
   if (known === undefined) {
     const entry: Known = { fact, outcome: 'held' }
     work.order.facts.set(cause, entry)
     settle(work, entry)
     return
   }
-  const { amountMinor, currency, amountKind } = known.fact
-  if (amountMinor === fact.amountMinor && currency === fact.currency && amountKind === fact.amountKind) return
   open(work, 'conflicting_fact', cause)
 }
+
+const isSame = (a: Fact, b: Fact) =>
+  a.amountMinor === b.amountMinor && a.currency === b.currency && a.amountKind === b.amountKind
 
 /** Whatever waits is tried again, oldest first. */
 export function releaseHeld(work: Work): void {
@@ -37,14 +39,25 @@ export function releaseHeld(work: Work): void {
 }
 
 function retry(work: Work, entries: readonly Known[]): void {
-  const kinds = ['payment_succeeded', 'payment_failed', 'refund_succeeded', 'refund_failed', 'disputed', 'provider_closed',
-    'shipment_completed', 'fulfillment_failed', 'goods_returned']
+  const kinds = [
+    'payment_succeeded',
+    'payment_failed',
+    'refund_succeeded',
+    'refund_failed',
+    'disputed',
+    'provider_closed',
+    'shipment_completed',
+    'fulfillment_failed',
+    'goods_returned',
+  ]
   const rank = ({ fact }: Known) => kinds.indexOf(fact.eventType)
   const held = entries
     .filter(({ outcome }) => outcome === 'held')
     .sort(
       (a, b) =>
-        a.fact.eventTimeMs - b.fact.eventTimeMs || rank(a) - rank(b) || (a.fact.providerRef < b.fact.providerRef ? -1 : 1),
+        a.fact.eventTimeMs - b.fact.eventTimeMs ||
+        rank(a) - rank(b) ||
+        (a.fact.providerRef < b.fact.providerRef ? -1 : 1),
     )
   for (const entry of held) {
     if (entry.outcome !== 'held') continue

@@ -125,11 +125,14 @@ export function close(work: Work, by: ClosedBy, cause: string): void {
 export function answer(work: Work, identity: string, resolution: Resolution, actor: string): void {
   const { order } = work
   if (order.anomalies.get(identity) !== null) return
-  const [kind = '', cause = ''] = [identity.slice(0, identity.indexOf(':')), identity.slice(identity.indexOf(':') + 1)]
+  const colon = identity.indexOf(':')
+  const [kind, cause] = [identity.slice(0, colon), identity.slice(colon + 1)]
   const isPayment =
     ['double_payment', 'paid_after_close', 'paid_after_refund', 'amount_mismatch'].includes(kind) &&
     cause.startsWith('payment_succeeded/')
-  const revival = ({ pending: 'accept_payment', closed: 'accept_payment', refunded: 'reopen' } as Partial<Record<Status, Resolution>>)[order.status]
+  const revival = (
+    { pending: 'accept_payment', closed: 'accept_payment', refunded: 'reopen' } as Partial<Record<Status, Resolution>>
+  )[order.status]
   const allowed: Resolution[] = ['ignore']
   if (isPayment || kind === 'refund_failed') allowed.push('refund_outside')
   if (isPayment && revival !== undefined) allowed.push(revival)

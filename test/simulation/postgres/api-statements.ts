@@ -25,7 +25,9 @@ export function* insertOrders(context: Context, values: readonly unknown[]): Wai
   const { tables } = context
   const columns = values.map((value) => list(value))
   const given = (columns[0] ?? []).map((merchant, index) => {
-    const [, number, lane, amountMinor, currency, groupKey, bodyHash, expiresAtMs, payload] = columns.map((c) => c[index])
+    const [, number, lane, amountMinor, currency, groupKey, bodyHash, expiresAtMs, payload] = columns.map(
+      (c) => c[index],
+    )
     return {
       ...{ merchant: text(merchant), outTradeNo: text(number), lane: Number(lane), index },
       ...{ amountMinor: Number(amountMinor), currency: text(currency), groupKey: groupKey as string | null },
@@ -34,7 +36,9 @@ export function* insertOrders(context: Context, values: readonly unknown[]): Wai
   })
   const rows: unknown[] = []
   const made: { readonly row: OrderRow; readonly payload: string | null }[] = []
-  for (const one of given.toSorted((a, b) => byText(orderKey(a.merchant, a.outTradeNo), orderKey(b.merchant, b.outTradeNo)))) {
+  for (const one of given.toSorted((a, b) =>
+    byText(orderKey(a.merchant, a.outTradeNo), orderKey(b.merchant, b.outTradeNo)),
+  )) {
     const { index, payload, ...terms } = one
     const row: OrderRow = {
       ...{ ...terms, id: context.nextId('orders'), status: 'pending', acceptedRef: null, paidAtMs: null },
@@ -82,7 +86,12 @@ export function* completeStubs(context: Context, values: readonly unknown[]): Wa
     if (cell.pending?.status !== 'awaited') continue
     const row: OrderRow = {
       ...cell.pending,
-      ...{ status: 'pending', amountMinor: Number(amountMinor), currency: text(currency), bodyHash: bodyHash as Buffer },
+      ...{
+        status: 'pending',
+        amountMinor: Number(amountMinor),
+        currency: text(currency),
+        bodyHash: bodyHash as Buffer,
+      },
       ...{ groupKey: groupKey as string | null, expiresAtMs: Number(expiresAtMs), hasPayload: payload !== null },
       version: cell.pending.version + 1,
     }
@@ -105,7 +114,15 @@ function* addCommand(
   const id = context.nextId('commands')
   const key = given.idempotencyKey == null ? `#${id}` : orderKey(given.merchant ?? '', given.idempotencyKey)
   return yield* insert(context, () => cellOf(context.tables.commands, key), {
-    ...{ merchant: null, idempotencyKey: null, bodyHash: null, body: '{}', actor: null, status: 'pending', result: null },
+    ...{
+      merchant: null,
+      idempotencyKey: null,
+      bodyHash: null,
+      body: '{}',
+      actor: null,
+      status: 'pending',
+      result: null,
+    },
     ...{ createdAtMs: context.nowMs, finishedAtMs: null, id },
     ...given,
   })
@@ -113,7 +130,13 @@ function* addCommand(
 
 export function* fileCommand(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const [merchant, outTradeNo, kind, idempotencyKey, bodyHash, body, actor] = values as [
-    string, string, string, string, Buffer, string, string,
+    string,
+    string,
+    string,
+    string,
+    Buffer,
+    string,
+    string,
   ]
   const order = find(context.tables.orders, orderKey(merchant, outTradeNo), context.tx)
   if (order === undefined) return { rows: [] }
@@ -139,4 +162,3 @@ export function* noteAction(context: Context, values: readonly unknown[]): Waiti
   yield* insert(context, () => cellOf(context.tables.actions, id), row)
   return { rows: [] }
 }
-

@@ -13,7 +13,7 @@ export function* isTaken<Row>(cellOfKey: () => Cell<Row>, { tx }: Context): Wait
     const cell = cellOfKey()
     if (see(cell, tx) !== undefined) return true
     if (cell.owner === undefined || cell.owner === tx) return false
-    yield cell as Cell
+    yield cell
   }
 }
 
@@ -41,7 +41,10 @@ export const stub = (context: Context, merchant: string, outTradeNo: string, lan
 export function* findFacts(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const { tables, tx } = context
   const [merchants, numbers, types, refs] = values.slice(0, 4).map((value) => list<string>(value)) as [
-    string[], string[], string[], string[],
+    string[],
+    string[],
+    string[],
+    string[],
   ]
   const [amounts, currencies, kinds] = [list(values[4]), list(values[5]), list(values[6])]
   const lane = num(only(values[7]))
@@ -95,8 +98,13 @@ export function lockOrders(sql: string) {
   }
 }
 
-/** C */
-export function* readViews(context: Context, values: readonly unknown[]): Waiting<Rows> {
+/** C, whose lock of the groups is read from its text as B's. */
+export const readViews = (sql: string) => {
+  const isLocking = sql.includes('for no key update of g')
+  return (context: Context, values: readonly unknown[]) => readLockedViews(context, values, isLocking)
+}
+
+function* readLockedViews(context: Context, values: readonly unknown[], isLocking: boolean): Waiting<Rows> {
   const { tables, tx } = context
   const ids = new Set(list<number>(values[0]))
   const rows: unknown[] = []
@@ -111,8 +119,8 @@ export function* readViews(context: Context, values: readonly unknown[]): Waitin
   for (const key of keys) {
     const cell = tables.groups.cells.get(key)
     if (cell === undefined || see(cell, tx) === undefined) continue
-    yield* lock(cell, tx)
-    const row: GroupRow | undefined = cell.pending
+    if (isLocking) yield* lock(cell, tx)
+    const row: GroupRow | undefined = see(cell, tx)
     if (row !== undefined) rows.push(['g', row.orderId, row.merchant, row.groupKey, ...Array<null>(7).fill(null)])
   }
   return { rows }

@@ -62,11 +62,11 @@ export type Waiting<Result> = Generator<Cell, Result, void>
 
 /** Takes the row's lock, after whoever has it. Afterwards its newest version is to be read again. */
 export function* lock<Row>(cell: Cell<Row>, tx: Transaction): Waiting<void> {
-  while (cell.owner !== undefined && cell.owner !== tx) yield cell as Cell
+  while (cell.owner !== undefined && cell.owner !== tx) yield cell
   if (cell.owner === tx) return
   cell.owner = tx
   cell.pending = cell.committed
-  tx.cells.add(cell as Cell)
+  tx.cells.add(cell)
 }
 
 /** Writes a row whose lock is held; undefined deletes it. */
@@ -91,7 +91,7 @@ export function endTransaction(tx: Transaction, isCommit: boolean): void {
 
 /** Whether waiting for the cell would close a circle. */
 export function isCircle(cell: Cell, tx: Transaction): boolean {
-  for (let at: Cell | undefined = cell; at !== undefined; ) {
+  for (let at: Cell | undefined = cell; at !== undefined;) {
     const owner: Transaction | undefined = at.owner
     if (owner === tx) return true
     at = owner?.waitsFor

@@ -77,8 +77,10 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
   }
   const query = (statement: Statement): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      if (closed !== undefined || session === undefined)
-        return reject(closed ?? new Error('Client was closed and is not queryable'))
+      if (closed !== undefined || session === undefined) {
+        reject(closed ?? new Error('Client was closed and is not queryable'))
+        return
+      }
       const what = statement.name ?? statement.text.trimStart().slice(0, 24).trimEnd()
       const one: Pending = { what, resolve, reject }
       const on = session
@@ -113,11 +115,12 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
         send('pg connect', () => {
           const isUp = server.isUp()
           const opened = isUp ? server.open(host, config.application_name ?? '') : undefined
-          if (opened !== undefined)
-            opened.onEnd = (error) => hear('pg ended', () => close(error, true))
+          if (opened !== undefined) opened.onEnd = (error) => hear('pg ended', () => close(error, true))
           hear('pg connected', () => {
-            if (opened === undefined)
-              return reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
+            if (opened === undefined) {
+              reject(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))
+              return
+            }
             session = opened
             resolve()
           })
@@ -135,7 +138,10 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
     },
     end: () =>
       new Promise<void>((resolve) => {
-        if (closed !== undefined) return resolve()
+        if (closed !== undefined) {
+          resolve()
+          return
+        }
         const isBusy = pending.length > 0
         // A statement that is unanswered is cut off; whether it arrived nobody knows.
         if (isBusy) {

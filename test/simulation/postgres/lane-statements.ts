@@ -58,13 +58,15 @@ export function* countFence(context: Context, values: readonly unknown[]): Waiti
     put(cell, tx, fresh)
     return { rows: [laneResult(fresh)] }
   }
+  const died = row.isOwned && row.fences !== before ? 1 : 0
+  const cameBack = before >= 0 && row.fences > before ? 1 : 0
   const changed: LaneRow = {
     ...row,
     fences: row.fences + 1,
     isOwned: true,
     updatedAtMs: nowMs,
-    ownerDeaths: row.ownerDeaths + (row.isOwned && row.fences !== before ? 1 : 0),
-    suspectDeaths: row.suspectDeaths - (row.fences === before && wasAlone && row.suspectDeaths > 0 ? 1 : 0),
+    ownerDeaths: Math.max(0, row.ownerDeaths + died - cameBack),
+    suspectDeaths: row.suspectDeaths - (wasAlone && row.suspectDeaths > 0 ? 1 : 0),
   }
   put(cell, tx, changed)
   return { rows: [laneResult(changed)] }
@@ -78,11 +80,21 @@ export function* haltLane(context: Context, values: readonly unknown[]): Waiting
   return { rows: [] }
 }
 export function* resumeLane(context: Context, values: readonly unknown[]): Waiting<Rows> {
-  yield* updateLane(context, keyIn(values), () => true, () => ({ haltedReason: null, haltedDetail: null, floods: [] }))
+  yield* updateLane(
+    context,
+    keyIn(values),
+    () => true,
+    () => ({ haltedReason: null, haltedDetail: null, floods: [] }),
+  )
   return { rows: [] }
 }
 export function* lockLane(context: Context, values: readonly unknown[]): Waiting<Rows> {
-  const row = yield* updateLane(context, keyIn(values), () => true, () => ({}))
+  const row = yield* updateLane(
+    context,
+    keyIn(values),
+    () => true,
+    () => ({}),
+  )
   return { rows: row === undefined ? [] : [{ halted_reason: row.haltedReason }] }
 }
 export function* settleLane(context: Context, values: readonly unknown[]): Waiting<Rows> {
@@ -93,15 +105,25 @@ export function* settleLane(context: Context, values: readonly unknown[]): Waiti
 }
 export function* letGo(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const fences = num(values[2])
-  yield* updateLane(context, keyIn(values), (row) => row.fences === fences, () => ({ isOwned: false }))
+  yield* updateLane(
+    context,
+    keyIn(values),
+    (row) => row.fences === fences,
+    () => ({ isOwned: false }),
+  )
   return { rows: [] }
 }
 export function* markAlone(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const [fences, offset] = [num(values[2]), num(values[3])]
-  const row = yield* updateLane(context, keyIn(values), (one) => one.fences === fences, (one) => ({
-    suspectDeaths: (one.suspectOffset === offset ? one.suspectDeaths : 0) + 1,
-    suspectOffset: offset,
-  }))
+  const row = yield* updateLane(
+    context,
+    keyIn(values),
+    (one) => one.fences === fences,
+    (one) => ({
+      suspectDeaths: (one.suspectOffset === offset ? one.suspectDeaths : 0) + 1,
+      suspectOffset: offset,
+    }),
+  )
   return { rows: row === undefined ? [] : [{ deaths: row.suspectDeaths }] }
 }
 export function* unmarkAlone(context: Context, values: readonly unknown[]): Waiting<Rows> {
@@ -118,7 +140,10 @@ export function readLane({ tables, tx }: Context, values: readonly unknown[]): R
 /** The guarded UPDATE with which a statement begins, as its text has it. */
 export function guardedUpdate(sql: string) {
   const { set, where } = readLaneUpdate(sql)
-  return function* (context: Context, values: readonly unknown[]): Waiting<{ before: LaneRow; after: LaneRow } | undefined> {
+  return function* (
+    context: Context,
+    values: readonly unknown[],
+  ): Waiting<{ before: LaneRow; after: LaneRow } | undefined> {
     const fits = (row: LaneRow) => where.every((holds) => holds(row, values))
     for (const row of rowsOf(context.tables.lanes, context.tx)) {
       if (!fits(row)) continue
@@ -145,7 +170,11 @@ export function guardedLock(sql: string) {
   }
 }
 
-function* lockFitting({ tables, tx }: Context, key: string, fits: (row: LaneRow) => boolean): Waiting<LaneRow | undefined> {
+function* lockFitting(
+  { tables, tx }: Context,
+  key: string,
+  fits: (row: LaneRow) => boolean,
+): Waiting<LaneRow | undefined> {
   const cell = tables.lanes.cells.get(key)
   if (cell === undefined) return undefined
   yield* lock(cell, tx)

@@ -43,14 +43,20 @@ const CONDITIONS: readonly Reading<Condition>[] = [
 ]
 
 const ASSIGNMENTS: readonly Reading<Assignment>[] = [
-  [new RegExp(`(\\w+) = \\1 \\+ ${VALUE}`), (name, index) => (row, values) => {
-    const column = columnOf(name)
-    return { [column]: num(row[column]) + at(values, index) }
-  }],
-  [new RegExp(`(\\w+) = greatest\\(\\1, ${VALUE}\\)`), (name, index) => (row, values) => {
-    const column = columnOf(name)
-    return { [column]: Math.max(num(row[column]), at(values, index)) }
-  }],
+  [
+    new RegExp(`(\\w+) = \\1 \\+ ${VALUE}`),
+    (name, index) => (row, values) => {
+      const column = columnOf(name)
+      return { [column]: num(row[column]) + at(values, index) }
+    },
+  ],
+  [
+    new RegExp(`(\\w+) = greatest\\(\\1, ${VALUE}\\)`),
+    (name, index) => (row, values) => {
+      const column = columnOf(name)
+      return { [column]: Math.max(num(row[column]), at(values, index)) }
+    },
+  ],
   [new RegExp(`(\\w+) = ${VALUE}`), (name, index) => (_, values) => ({ [columnOf(name)]: at(values, index) })],
   [/(\w+) = (applied_offset)/, (name, from) => (row) => ({ [columnOf(name)]: row[columnOf(from)] })],
   [
@@ -102,7 +108,10 @@ export const conditionsIn = (where: string): readonly Condition[] =>
     .map((each) => read(each, CONDITIONS))
 
 /** An `update lanes set … where …`, read from the statement itself, so that the guard is the product's and not a copy. */
-export function readLaneUpdate(sql: string): { readonly set: readonly Assignment[]; readonly where: readonly Condition[] } {
+export function readLaneUpdate(sql: string): {
+  readonly set: readonly Assignment[]
+  readonly where: readonly Condition[]
+} {
   const [, set = '', where = ''] = /update lanes set (.*?) where (topic = .*?) returning /s.exec(flat(sql)) ?? []
   return { set: parts(set).map((each) => read(each, ASSIGNMENTS)), where: conditionsIn(where) }
 }

@@ -8,8 +8,7 @@ const OIDS: Readonly<Record<number, (buffer: Buffer, at: number, length: number)
   23: (buffer, at) => buffer.readInt32BE(at),
   25: (buffer, at, length) => buffer.toString('utf8', at, at + length),
   1082: (buffer, at) => buffer.readInt32BE(at),
-  1184: (buffer, at) =>
-    (buffer.readInt32BE(at) * 4_294_967_296 + buffer.readUInt32BE(at + 4)) / 1_000 + EPOCH_MS,
+  1184: (buffer, at) => (buffer.readInt32BE(at) * 4_294_967_296 + buffer.readUInt32BE(at + 4)) / 1_000 + EPOCH_MS,
   2950: (buffer, at) => {
     const hex = buffer.toString('hex', at, at + 16)
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
@@ -47,8 +46,8 @@ export function list<T = unknown>(value: unknown): T[] {
 }
 
 /** The one value of `($1::int8[])[1]`. */
-export const only = <T>(value: unknown): T => {
-  const [first] = list<T>(value)
+export const only = (value: unknown): unknown => {
+  const [first] = list(value)
   if (first === undefined) throw new Error('an empty array where one value is due')
   return first
 }
@@ -63,7 +62,9 @@ export type ReadRows = (values: readonly unknown[]) => Record<string, unknown>[]
  * @returns reads its rows out of the statement's parameters
  */
 export function rowsIn(sql: string): ReadRows {
-  const [match, ...others] = sql.matchAll(/unnest\(((?:\$\d+::[\w[\]]+(?:, )?)+)\) with ordinality as \w+ \(([^)]*), ord\)/g)
+  const [match, ...others] = sql.matchAll(
+    /unnest\(((?:\$\d+::[\w[\]]+(?:, )?)+)\) with ordinality as \w+ \(([^)]*), ord\)/g,
+  )
   const [, given = '', named = ''] = match ?? []
   if (match === undefined || others.length > 0) throw new Error(`not one unnest: ${sql}`)
   const indices = [...given.matchAll(/\$(\d+)/g)].map(([, index]) => Number(index) - 1)

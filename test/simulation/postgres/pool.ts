@@ -14,7 +14,7 @@ export function simulatedPool(createConnection: CreateConnection, applicationNam
     query: async (...args: Parameters<OwnConnection['query']>) => {
       const client = await connect()
       try {
-        return (await (client.query as (...given: unknown[]) => Promise<unknown>)(...args)) as unknown
+        return await (client.query as (...given: unknown[]) => Promise<unknown>)(...args)
       } finally {
         client.release()
       }

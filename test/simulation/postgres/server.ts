@@ -15,6 +15,8 @@ export type Reply = (error: Error | undefined, result?: { rows: readonly unknown
 export interface ServerEvents {
   /** While the old rows can still be seen beside the new ones. */
   readonly beforeCommit: (tx: Transaction) => void
+  /** Two transactions wait for each other: everybody takes locks in one order, so that this never happens. */
+  readonly onDeadlock: (statement: string) => void
   readonly onNotify: (channel: string, payload: string) => void
 }
 
@@ -75,7 +77,10 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
   const watchIdle = (session: Session, tx: Transaction) => {
     scheduler.at(IDLE_IN_TRANSACTION_MS, undefined, 'idle in transaction', () => {
       if (session.isGone || session.tx !== tx || tx.waitsFor !== undefined) return
-      if (scheduler.nowMs() - session.lastMs < IDLE_IN_TRANSACTION_MS) return watchIdle(session, tx)
+      if (scheduler.nowMs() - session.lastMs < IDLE_IN_TRANSACTION_MS) {
+        watchIdle(session, tx)
+        return
+      }
       end(session, failure('25P03', 'terminating connection due to idle-in-transaction timeout'))
     })
   }
@@ -92,11 +97,19 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
       try {
         state = running.next()
       } catch (error) {
-        return done(error as Error)
+        done(error as Error)
+        return
       }
-      if (state.done === true) return done(undefined, state.value)
+      if (state.done === true) {
+        done(undefined, state.value)
+        return
+      }
       const cell = state.value
-      if (isCircle(cell, tx)) return done(failure('40P01', 'deadlock detected'))
+      if (isCircle(cell, tx)) {
+        events.onDeadlock(`${cell.table.name} of ${session.applicationName}`)
+        done(failure('40P01', 'deadlock detected'))
+        return
+      }
       tx.waitsFor = cell
       let timer: Happening | undefined = undefined
       const resume = () => {
@@ -121,19 +134,22 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
       if (error !== undefined) {
         endTransaction(tx, false)
         if (open !== undefined) session.isAborted = true
-        return reply(error)
+        reply(error)
+        return
       }
       if (open === undefined) commit(tx)
       reply(undefined, { rows: rows?.rows ?? [], command: '' })
     }
-    if (random.chance(server.trouble)) return done(failure(random.pick(TROUBLE), 'trouble'))
+    if (random.chance(server.trouble)) {
+      done(failure(random.pick(TROUBLE), 'trouble'))
+      return
+    }
     const run = statementOf(statement)
     const context = {
       ...{ tables: database.tables, tx, session, nowMs: scheduler.wallMs(), nextId: database.nextId },
       terminate: (matches: (name: string) => boolean) => {
         const found = [...sessions].filter((other) => other !== session && matches(other.applicationName))
-        for (const other of found)
-          end(other, failure('57P01', 'terminating connection due to administrator command'))
+        for (const other of found) end(other, failure('57P01', 'terminating connection due to administrator command'))
         return found.length
       },
     }
@@ -141,9 +157,13 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
     try {
       result = run(context, statement.values)
     } catch (error) {
-      return done(error as Error)
+      done(error as Error)
+      return
     }
-    if ('rows' in result) return done(undefined, result)
+    if ('rows' in result) {
+      done(undefined, result)
+      return
+    }
     drive(session, tx, result, done)
   }
 
@@ -167,7 +187,8 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
         session.tx = begin()
         session.isAborted = false
         watchIdle(session, session.tx)
-        return reply(undefined, { rows: [], command: 'BEGIN' })
+        reply(undefined, { rows: [], command: 'BEGIN' })
+        return
       }
       if (verb === 'commit' || verb === 'rollback') {
         const { tx, isAborted } = session
@@ -178,9 +199,13 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
           if (isCommit) commit(tx)
           else endTransaction(tx, false)
         }
-        return reply(undefined, { rows: [], command: isCommit ? 'COMMIT' : 'ROLLBACK' })
+        reply(undefined, { rows: [], command: isCommit ? 'COMMIT' : 'ROLLBACK' })
+        return
       }
-      if (session.isAborted) return reply(failure('25P02', 'current transaction is aborted'))
+      if (session.isAborted) {
+        reply(failure('25P02', 'current transaction is aborted'))
+        return
+      }
       runStatement(session, statement, reply)
     },
     end,

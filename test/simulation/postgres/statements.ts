@@ -13,13 +13,13 @@ export type Run = (context: Context, values: readonly unknown[]) => Rows | Waiti
 /** Those that are read from their own text. */
 const READ_FROM_TEXT: Readonly<Record<string, (sql: string) => Run>> = {
   'lock-orders': batch.lockOrders,
+  'read-views': batch.readViews,
   'keep-dead-letters': batch.keepDeadLetters,
   'write-batch': writeBatch,
   'keep-waiting': work.keepWaiting,
 }
 const NAMED: Readonly<Record<string, Run>> = {
   'find-facts': batch.findFacts,
-  'read-views': batch.readViews,
   'read-behind': work.readBehind,
   'read-released': work.readReleased,
   'spend-waiting': work.spendWaiting,

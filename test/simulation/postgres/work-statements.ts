@@ -23,7 +23,10 @@ export function readWork({ tables, tx, nowMs }: Context, values: readonly unknow
   const commands = [...rowsOf(tables.commands, tx)].filter((each) => each.lane === lane && each.status === 'pending')
   for (const { id, orderId, kind, body, actor } of commands.sort((a, b) => a.id - b.id).slice(0, ITEMS_MAX))
     rows.push(['command', id, orderId, kind, body, actor])
-  for (const [kind, dueMs] of [['held_limit', heldMs], ['expiry', expiryMs]] as const) {
+  for (const [kind, dueMs] of [
+    ['held_limit', heldMs],
+    ['expiry', expiryMs],
+  ] as const) {
     if (dueMs === null || dueMs === undefined) continue
     const due = [...rowsOf(tables.timers, tx)].filter(
       (timer) => timer.lane === lane && timer.kind === kind && timer.dueAtMs <= dueMs,

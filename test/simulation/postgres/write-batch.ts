@@ -69,7 +69,8 @@ export function writeBatch(sql: string) {
     for (const [index, row] of rows('event', values).entries()) {
       const laneSeq = before.nextSeq + index
       const event: EventRow = { ...eventOf(row), receivedAtMs: row['received_at'] as number | null, lane, laneSeq }
-      if (!(yield* insert(context, () => cellOf(tables.events, `${lane}/${laneSeq}`), event))) throw unique('events_pkey')
+      if (!(yield* insert(context, () => cellOf(tables.events, `${lane}/${laneSeq}`), event)))
+        throw unique('events_pkey')
     }
     let facts = 0
     for (const row of rows('fact', values)) {
@@ -153,7 +154,10 @@ export function writeBatch(sql: string) {
       put(cell, tx, { ...timer, dueAtMs: Math.min(timer.dueAtMs, dueAtMs) })
     }
     for (const id of spentTimers(values))
-      yield* remove(context, cellWhere(tables.timers.cells, (timer) => timer.id === id, context))
+      yield* remove(
+        context,
+        cellWhere(tables.timers.cells, (timer) => timer.id === id, context),
+      )
     for (const row of rows('finished_command', values)) {
       const cell = cellWhere(tables.commands.cells, ({ id }) => id === numIn(row, 'id'), context)
       yield* change(context, cell, () => ({
@@ -166,7 +170,10 @@ export function writeBatch(sql: string) {
       yield* insert(context, () => cellOf(tables.actions, id), action)
     }
     for (const id of spentCommands(values))
-      yield* remove(context, cellWhere(tables.commands.cells, (command) => command.id === id, context))
+      yield* remove(
+        context,
+        cellWhere(tables.commands.cells, (command) => command.id === id, context),
+      )
     const done: LaneWrite = {
       ...{ kind: 'lane', before, after },
       spentTimerIds: spentTimers(values),
@@ -222,4 +229,3 @@ export function* remove<R>({ tx }: Pick<Context, 'tx'>, cell: Cell<R> | undefine
   put(cell, tx, undefined)
   return wasThere
 }
-

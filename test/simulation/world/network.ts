@@ -47,22 +47,28 @@ export function createNetwork(scheduler: Scheduler, random: Random): Network {
             const value = apply()
             if (isHeard) answer(() => resolve(value))
           } catch (error) {
-            if (isHeard) answer(() => reject(error as Error))
+            if (isHeard) answer(() => reject(error instanceof Error ? error : new Error(String(error))))
           }
         }
         const chance = random.next()
         const giveUp = () =>
           void scheduler.at(REQUEST_MS_MAX * random.next(), host, `${what} timed out`, () => reject(timeout()))
-        if (chance < weather.lostRequest) return giveUp()
+        if (chance < weather.lostRequest) {
+          giveUp()
+          return
+        }
         const lost = chance - weather.lostRequest
         if (lost < weather.lostAnswer) {
           scheduler.at(network.latencyMs(), undefined, what, () => run(false))
-          return giveUp()
+          giveUp()
+          return
         }
         if (lost - weather.lostAnswer < weather.lateRequest) {
           const waitMs = random.next() * 200
           scheduler.at(waitMs, host, `${what} given up`, () => reject(timeout()))
-          scheduler.at(waitMs + random.next() * random.next() * LATE_MS_MAX, undefined, `${what} late`, () => run(false))
+          scheduler.at(waitMs + random.next() * random.next() * LATE_MS_MAX, undefined, `${what} late`, () =>
+            run(false),
+          )
           return
         }
         scheduler.at(network.latencyMs(), undefined, what, () => run(true))

@@ -96,7 +96,11 @@ export function createScheduler(afterEach: () => void, trace?: (line: string) =>
     run: async (isOver, limits) => {
       while (!isOver() && steps < limits.steps) {
         const happening = queue.pop()
-        if (happening === undefined || happening.atMs > limits.ms) return
+        if (happening === undefined) return
+        if (happening.atMs > limits.ms) {
+          queue.push(happening)
+          return
+        }
         nowMs = Math.max(nowMs, happening.atMs)
         if (!step(happening)) continue
         await new Promise<void>((resolve) => turn(resolve))

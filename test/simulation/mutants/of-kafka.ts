@@ -1,0 +1,209 @@
+import type { Mutant } from './mutant.ts'
+
+const FENCE = 'src/processor/fence.ts'
+const JUDGE = 'src/processor/judge-fence.ts'
+const PRODUCER = 'src/runtime/kafka/lane-producer.ts'
+const EMIT = 'src/processor/emit.ts'
+const LANE = 'src/processor/lane.ts'
+const OWNERSHIP = 'src/processor/ownership.ts'
+const PLAN = 'src/processor/emission-plan.ts'
+const PUBLISHER = 'src/gateway/batch-publisher.ts'
+
+const READ_OFFSETS = `await Promise.all([
+      offsets.committed(inputGroup(appId), topic, lane),
+      offsets.committed(ledgerGroup(appId), topic, lane),
+      offsets.logRange(topic, lane),
+    ])`
+const FENCE_PRODUCER = '  const producer = await options.fenceProducer(transactionalId(appId, lane))\n'
+
+/** Wrong designs of the Kafka side: the fence, the ledger, the transaction, the gateway's answer. */
+export const KAFKA_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'offsets read before the fence',
+    why: 'the old owner commits between the reading and the fence: its events go out twice',
+    changes: [
+      { file: FENCE, find: FENCE_PRODUCER, replace: `  const early = ${READ_OFFSETS}\n${FENCE_PRODUCER}` },
+      { file: FENCE, find: `[group, ledger, range] = ${READ_OFFSETS}`, replace: '[group, ledger, range] = early' },
+    ],
+  },
+  {
+    name: 'ledger ignored',
+    why: 'settled_seq is one batch behind: the last batch goes out twice',
+    changes: [{ file: JUDGE, find: `next, ledger: ledger.offset }`, replace: `next, ledger: row.settledSeq }` }],
+  },
+  {
+    name: 'only own rows emitted',
+    why: 'what a dead owner left in the table never goes out',
+    changes: [
+      { file: EMIT, find: '  assertDense(rows, position.ledger)\n', replace: '' },
+      {
+        file: EMIT,
+        find: 'const ledger = position.ledger + rows.length',
+        replace: 'const ledger = (rows.at(-1)?.laneSeq ?? position.ledger - 1) + 1',
+      },
+      {
+        file: 'src/processor/events-to-emit.ts',
+        find: 'applied !== undefined && applied.baseSeq === position.ledger',
+        replace: 'applied !== undefined',
+      },
+      { file: OWNERSHIP, find: 'if (nextSeq > ledger) {', replace: 'if (nextSeq < 0) {' },
+      {
+        file: LANE,
+        find: 'if (isRefreshDue || nextSeq > now.position.ledger) {',
+        replace: 'if (isRefreshDue) {',
+      },
+    ],
+  },
+  {
+    name: 'no ledger before the first batch',
+    why: 'killed between the two transactions of its first batch, a lane cannot tell what is out',
+    changes: [{ file: FENCE, find: `if (judgement.kind === 'fresh') {`, replace: `if (judgement.kind === 'none') {` }],
+  },
+  {
+    name: 'ledger taken without its mark',
+    why: 'a tool has set it: events go out twice, or never',
+    faults: ['ledger_reset', 'rebalance'],
+    changes: [
+      {
+        file: JUDGE,
+        find: 'if (ledger.metadata !== ledgerMark(ledger.offset)) {',
+        replace: 'if (ledger.offset < 0) {',
+      },
+    ],
+  },
+  {
+    name: 'producer reused for the next incarnation',
+    why: 'an object that has fenced once sends no InitProducerId again: the ledger is read while markers are on their way',
+    faults: ['slow_markers', 'rebalance'],
+    changes: [
+      {
+        file: FENCE,
+        find: FENCE_PRODUCER,
+        replace: `  const mine = kept.get(options.fenceProducer) ?? new Map()
+  kept.set(options.fenceProducer, mine)
+  const before_ = mine.get(lane)
+  const producer =
+    before_?.isDead() === false ? before_ : await options.fenceProducer(transactionalId(appId, lane))
+  mine.set(lane, producer)\n`,
+      },
+      { file: FENCE, find: '/** A new leader may', replace: 'const kept = new WeakMap()\n/** A new leader may' },
+      {
+        file: 'src/processor/incarnation.ts',
+        find: 'await Promise.allSettled([producer.close(), session.close()])',
+        replace: 'await Promise.allSettled([producer, session.close()])',
+      },
+    ],
+  },
+  {
+    name: 'offsets outside the transaction',
+    why: 'killed between the two, the successor sends the events again',
+    changes: [
+      {
+        file: PRODUCER,
+        find: `    const transaction = await producer.transaction()
+    for (const [index, entry] of messages.entries()) {`,
+        replace: `    let transaction = await producer.transaction()
+    for (const [index, entry] of messages.entries()) {`,
+      },
+      {
+        file: PRODUCER,
+        find: '    for (const [index, offset] of offsets.entries()) {',
+        replace: `    if (messages.length > 0) {
+      await transaction.commit()
+      transaction = await producer.transaction()
+    }
+    for (const [index, offset] of offsets.entries()) {`,
+      },
+    ],
+  },
+  {
+    name: 'transactional id per process',
+    why: 'nobody fences the one before: both emit',
+    changes: [
+      {
+        file: FENCE,
+        find: FENCE_PRODUCER,
+        replace: `  if (!ids.has(options.fenceProducer)) ids.set(options.fenceProducer, Math.floor(Math.random() * 1e9))
+  const id = \`\${appId}-\${ids.get(options.fenceProducer)}-lane-\${lane}\`
+  const producer = await options.fenceProducer(id)\n`,
+      },
+      { file: FENCE, find: '/** A new leader may', replace: 'const ids = new WeakMap()\n/** A new leader may' },
+    ],
+  },
+  {
+    name: 'an error of the Kafka transaction taken as success',
+    why: 'the ledger in memory runs ahead of the one in Kafka, and the events are nowhere',
+    changes: [
+      {
+        file: EMIT,
+        find: 'throw new EmissionFailed(error instanceof Error ? error.message : String(error), { cause: error })',
+        replace: 'void error',
+      },
+    ],
+  },
+  {
+    name: 'two writers of one output partition',
+    why: 'lanes interleave there, and no order of their own is left',
+    changes: [{ file: PLAN, find: 'partition: options.lane,', replace: 'partition: 0,' }],
+  },
+  {
+    name: 'events sent in any order',
+    why: 'a worker sees the cancel before the ship',
+    changes: [
+      {
+        file: PLAN,
+        find: 'for (const row of rows) {\n    const message',
+        replace: 'for (const row of rows.toReversed()) {\n    const message',
+      },
+    ],
+  },
+  {
+    name: 'a fetch that begins further on is taken',
+    why: 'after a reset to the end records are skipped',
+    faults: ['group_reset', 'rebalance'],
+    changes: [
+      { file: LANE, find: 'if (batch.fetchedOffset > now.position.next) {', replace: 'if (batch.fetchedOffset < 0) {' },
+    ],
+  },
+  {
+    name: 'start at the group offset alone',
+    why: 'Postgres that was set back never catches up',
+    changes: [
+      {
+        file: JUDGE,
+        find: 'const next = Math.min(within?.to ?? asked, row.appliedOffset)',
+        replace: 'const next = Math.max(groupOffset ?? 0, log.start)',
+      },
+    ],
+  },
+  {
+    name: 'halted without a proof',
+    why: 'two fences that overlap halt a lane with which nothing is wrong',
+    changes: [
+      { file: FENCE, find: `if (judgement.kind === 'halt') await producer.prove(nothing)`, replace: 'void nothing' },
+    ],
+  },
+  {
+    name: 'acknowledged before the ack',
+    why: 'the provider forgets a callback that is in no log',
+    changes: [
+      {
+        file: PUBLISHER,
+        find: 'queue.waiting.push({ message, bytes: size, deadlineAtMs, settle })',
+        replace:
+          'queue.waiting.push({ message, bytes: size, deadlineAtMs, settle: () => undefined })\n        settle(ACKED)',
+      },
+    ],
+  },
+  {
+    name: 'acknowledged after the first of several records',
+    why: 'the second order of a combined payment never hears of it',
+    changes: [
+      {
+        file: 'src/gateway/receive-callback.ts',
+        find: 'else if (--missing === 0) answer(ACCEPTED)',
+        replace: 'else if (--missing >= 0) {\n        missing = 0\n        answer(ACCEPTED)\n      }',
+      },
+    ],
+  },
+]
