@@ -60,16 +60,13 @@ const asKafkajs = <T>(apply: () => T): T => {
   }
 }
 
-/**
- * kafkajs' own transactional producer, guards included, on a cluster that is simulated: its state machine, its
- * sequences and its retries are the real ones; each request is a step of the world.
- */
-export function kafkajsProducer(host: Host, network: Network, broker: Broker, transactionalId: string): Producer {
+/** What kafkajs asks of a broker in a transaction; each request is a step of the world. */
+export function simulatedNode(host: Host, network: Network, broker: Broker) {
   const call = <T>(what: string, apply: () => T) => network.call(host, what, () => asKafkajs(apply), requestTimeout)
-  const node = {
+  return {
     nodeId: 0,
     isConnected: () => true,
-    initProducerId: () =>
+    initProducerId: ({ transactionalId }: Pick<By, 'transactionalId'>) =>
       call(`InitProducerId ${transactionalId}`, () => broker.coordinator.initProducerId(transactionalId)),
     addPartitionsToTxn: (by: By & { topics: readonly { topic: string; partitions: readonly number[] }[] }) => {
       const members = by.topics.flatMap(({ topic, partitions }) => partitions.map((each) => partitionName(topic, each)))
@@ -114,6 +111,14 @@ export function kafkajsProducer(host: Host, network: Network, broker: Broker, tr
         broker.coordinator.endTxn(identity(by), by.transactionResult),
       ),
   }
+}
+
+/**
+ * kafkajs' own transactional producer, guards included, on a cluster that is simulated: its state machine, its
+ * sequences and its retries are the real ones; each request is a step of the world.
+ */
+export function kafkajsProducer(host: Host, network: Network, broker: Broker, transactionalId: string): Producer {
+  const node = simulatedNode(host, network, broker)
   const nothing = () => Promise.resolve()
   const cluster = {
     ...{ connect: nothing, disconnect: nothing, isConnected: () => true, removeBroker: silent },
