@@ -20,8 +20,9 @@ export function countBrakes({ tables, tx }: Context): Rows {
 
 export function* insertBrake(context: Context, values: Values): Waiting<Rows> {
   const { tables, tx } = context
-  if (values[5] !== true || [...rowsOf(tables.brakes, tx)].some((row) => isScope(row, values))) return { rows: [] }
-  const id = context.nextId('brakes')
+  if (values[5] !== true) return { rows: [] }
+  const id = context.nextId('brakes') // Taken also where the scope is there: an identity column counts before it looks.
+  if ([...rowsOf(tables.brakes, tx)].some((row) => isScope(row, values))) return { rows: [] }
   yield* insert(context, () => cellOf(tables.brakes, id), {
     ...{ id, merchant: orNull(values[0]), outTradeNo: orNull(values[1]), eventType: orNull(values[2]) },
     ...{ isTold: false, isReleased: false, isReleaseTold: false, isDone: false },

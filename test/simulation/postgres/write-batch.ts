@@ -19,6 +19,7 @@ export interface LaneWrite {
 type Row = Record<string, unknown>
 const textIn = (row: Row, name: string) => row[name] as string
 const numIn = (row: Row, name: string) => num(row[name])
+const timerOf = (row: Row) => `${textIn(row, 'kind')}/${textIn(row, 'ref')}`
 /** A text with a NUL, which no text column takes. */
 const refuseNul = (value: string | null) => {
   if (value?.includes('\0') === true) throw failure('22021', 'invalid byte sequence for encoding "UTF8": 0x00')
@@ -59,6 +60,8 @@ export function writeBatch(sql: string) {
 
   return function* (context: Context, values: readonly unknown[]): Waiting<Rows> {
     const { tables, tx } = context
+    // Parameters are read before anything is done.
+    for (const row of rows('fact', values)) refuseNul(row['detail'] as string | null)
     // One statement: what it reads of other rows is as it was when it began.
     const updated = yield* guard(context, values)
     if (updated === undefined) return { rows: [] }
@@ -76,7 +79,6 @@ export function writeBatch(sql: string) {
     for (const row of rows('fact', values)) {
       const [orderId, type, ref] = [numIn(row, 'order_id'), textIn(row, 'event_type'), textIn(row, 'provider_ref')]
       const detail = row['detail'] as string | null
-      refuseNul(detail)
       const fact = {
         ...{ orderId, eventType: type as FactKind, providerRef: ref, paymentRef: row['payment_ref'] as string | null },
         ...{ amountMinor: numIn(row, 'amount_minor'), currency: textIn(row, 'currency'), detail, lane },
@@ -145,7 +147,9 @@ export function writeBatch(sql: string) {
       const key = timerKey(numIn(row, 'order_id'), textIn(row, 'kind'), textIn(row, 'ref'))
       yield* remove(context, find(tables.timers, key, tx) && tables.timers.cells.get(key))
     }
-    for (const row of rows('new_timer', values)) {
+    const byKey = (a: Row, b: Row) =>
+      numIn(a, 'order_id') - numIn(b, 'order_id') || (timerOf(a) < timerOf(b) ? -1 : timerOf(a) > timerOf(b) ? 1 : 0)
+    for (const row of rows('new_timer', values).sort(byKey)) {
       const [orderId, kind, ref] = [numIn(row, 'order_id'), textIn(row, 'kind'), textIn(row, 'ref')]
       const cell = cellOf(tables.timers, timerKey(orderId, kind, ref))
       yield* lock(cell, tx)
