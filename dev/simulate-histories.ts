@@ -35,7 +35,7 @@ async function main(): Promise<number> {
   }
   const report = await runSeeds({ first, count, threads: Math.max(1, threads) })
   for (const { seed, kinds, failure } of report.failures)
-    process.stdout.write(`seed ${seed} [${kinds.join(' ')}] ${failure?.detail ?? ''}\n`)
+    process.stdout.write(`seed ${seed} [${kinds.join(' ')}] ${failure?.detail.slice(0, 300) ?? ''}\n`)
   process.stdout.write(`from seed ${first}: ${summaryOf(report)}\n`)
   return report.failures.length === 0 ? 0 : 1
 }

@@ -158,7 +158,7 @@ export function findCommandByKey(context: Context, values: readonly unknown[]): 
 /** Of a command that operators give: only that it happened matters here. */
 export function* noteAction(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const id = context.nextId('actions')
-  const row = { id, actor: text(values[0]), action: 'operator', reason: text(values[2]) }
+  const row = { id, actor: text(values[0]), action: text(values[1]), reason: text(values[3]) }
   yield* insert(context, () => cellOf(context.tables.actions, id), row)
   return { rows: [] }
 }

@@ -42,6 +42,12 @@ export function readWork({ tables, tx, nowMs }: Context, values: readonly unknow
   return { rows }
 }
 
+export function openQueries({ tables, tx }: Context, values: readonly unknown[]): Rows {
+  const ids = new Set(list<number>(values[0]))
+  const open = [...rowsOf(tables.timers, tx)].filter(({ orderId, kind }) => kind === 'query' && ids.has(orderId))
+  return { rows: open.map(({ orderId, ref }) => [orderId, ref]) }
+}
+
 export function stillWaiting({ tables, tx }: Context, values: readonly unknown[]): Rows {
   const [commands, timers] = [new Set(list<number>(values[0])), new Set(list<number>(values[1]))]
   const rows: unknown[] = []
