@@ -95,6 +95,21 @@ export interface InputRecord {
   readonly headers: Readonly<Record<string, Buffer>>
 }
 
+/** Single partitions, read without a group, as a `read_committed` consumer sees them (`partition-reader.ts`). */
+export interface PartitionReader {
+  /**
+   * The next records from an offset on, about 1 MiB, and the offset after them. `next` is `from` at the end; records may
+   * be none before it, where only control or aborted records lie.
+   * @throws OffsetGone the log holds no such offset (any more)
+   */
+  readonly read: (
+    topic: string,
+    partition: number,
+    from: number,
+  ) => Promise<{ readonly records: readonly InputRecord[]; readonly next: number }>
+  readonly close: () => Promise<void>
+}
+
 export interface InputBatch {
   readonly partition: number
   /** The position that was asked for; records before the first one may have been filtered or compacted away. */

@@ -21,7 +21,7 @@ export function* toInputBatches(fetched: Batch, recordsMax: number): Generator<I
   } while (from < messages.length)
 }
 
-function toRecord({ offset, timestamp, key, value, headers }: KafkaMessage): InputRecord {
+export function toRecord({ offset, timestamp, key, value, headers }: KafkaMessage): InputRecord {
   return { offset: Number(offset), timestampMs: Number(timestamp), key, value, headers: toHeaders(headers) }
 }
 
