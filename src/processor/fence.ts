@@ -117,7 +117,8 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
     return { kind: 'halted', reason, detail, isNew: judgement.kind === 'halt' }
   }
   const { next, ledger } = judgement
-  const position = { topic, lane, next, ledger, brakeVersion: row.brakeVersion }
+  const { brakeVersion, hasImported } = row
+  const position = { topic, lane, next, ledger, brakeVersion, hasImported }
   await brakesOf(session, position) // Known from here on, so that no batch asks.
   if (judgement.kind === 'fresh') {
     await reach('fence_before_first_ledger')

@@ -15,6 +15,8 @@ export interface Position {
   /** An event is emitted if and only if its lane_seq is below this. */
   readonly ledger: number
   readonly brakeVersion: number
+  /** Some events that are emitted are to be derived again, and have their numbers; left out: none. */
+  readonly hasImported?: boolean
 }
 
 export type CallbackOfOrder = Callback & { readonly outTradeNo: string }

@@ -2,6 +2,7 @@ import { keepBack, queueOf, type Brakes, type KeptBack } from '../orders/brake.t
 import type { Decision } from '../orders/decision.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import type { LockedOrder } from '../store/lock-orders.ts'
+import { placeImported, readImported } from '../store/imported-events.ts'
 import { keepWaiting, readBehind } from '../store/waiting-events.ts'
 import { NOTHING, writeBatch, type Writes, type Written } from '../store/write-batch.ts'
 import { ordersOf } from './events-to-emit.ts'
@@ -42,12 +43,24 @@ export async function writeDecision(
   locked: readonly LockedOrder[],
   brakes: Brakes,
 ): Promise<Finished | undefined> {
-  const { go, wait } = await applyBrakes(tx, writes.events, locked, brakes)
-  const written = await writeBatch(tx, position, wait.length === 0 ? writes : { ...writes, events: go })
+  const out = await outAlready(tx, position, writes.events)
+  const news = out.size === 0 ? writes.events : writes.events.filter(({ eventId }) => !out.has(eventId))
+  const { go, wait } = await applyBrakes(tx, news, locked, brakes)
+  const written = await writeBatch(tx, position, go === writes.events ? writes : { ...writes, events: go })
   if (written === undefined) return undefined
   if (wait.length > 0) await keepWaiting(tx, position.lane, wait)
-  return finish(written, go, locked)
+  const { lane } = position
+  const isPlaced = out.size === 0 || (await placeImported(tx, { lane, nowMs: writes.nowMs }, writes.events, out))
+  return finish({ ...written, isWhole: written.isWhole && isPlaced }, go, locked)
 }
+
+/** The numbers of events that were emitted before Postgres was set back: they get no other, and no brake holds them. */
+export const outAlready = async (
+  tx: Transaction,
+  { lane, hasImported }: Position,
+  events: Writes['events'],
+): Promise<ReadonlyMap<string, number>> => (hasImported === true ? readImported(tx, lane, events) : NONE)
+const NONE: ReadonlyMap<string, number> = new Map()
 
 async function applyBrakes(
   tx: Transaction,

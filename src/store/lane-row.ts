@@ -26,6 +26,8 @@ export interface LaneRow {
   readonly ownerDeaths: number
   /** The record that was alone in flight when its owner went, and how often. */
   readonly suspect: { readonly offset: number; readonly deaths: number } | undefined
+  /** Some of its numbers were read back from the output topics (`imported-events.ts`). */
+  readonly hasImported: boolean
   readonly updatedAtMs: number
 }
 
@@ -46,13 +48,15 @@ interface Row {
   owner_deaths: number
   suspect_offset: string | null
   suspect_deaths: number
+  has_imported: boolean
   updated_at_ms: string
 }
 
 const COLUMNS = `topic, lane, start_offset, next_seq, applied_offset, settled_seq, brake_version, fences, halted_reason,
   halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, owner_deaths,
   coalesce((select jsonb_agg(jsonb_build_array(lower(r), upper(r)) order by r) from unnest(skips) r), '[]') as skips,
-  suspect_offset, suspect_deaths, ${ms('updated_at')} as updated_at_ms`
+  suspect_offset, suspect_deaths, exists (select from imported_events i where i.lane = lanes.lane) as has_imported,
+  ${ms('updated_at')} as updated_at_ms`
 
 const laneRowOf = (row: Row): LaneRow => ({
   topic: row.topic,
@@ -74,6 +78,7 @@ const laneRowOf = (row: Row): LaneRow => ({
     row.suspect_offset === null || row.suspect_deaths === 0
       ? undefined
       : { offset: int(row.suspect_offset), deaths: row.suspect_deaths },
+  hasImported: row.has_imported,
   updatedAtMs: int(row.updated_at_ms),
 })
 

@@ -69,6 +69,7 @@ export async function openLane(
       next: next ?? row.appliedOffset,
       ledger: ledger ?? row.nextSeq,
       brakeVersion: row.brakeVersion,
+      hasImported: row.hasImported,
     },
     apply: async (records, end, reachIn = reach) => {
       const last = records.at(-1)?.offset ?? bench.position.next - 1
