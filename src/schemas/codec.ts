@@ -7,6 +7,7 @@ import type { Callback } from './callback.ts'
 import { badField } from './check-callback.ts'
 import { SCHEMAS, subjectOf } from './definitions.ts'
 import { connectRegistry, isNotFound, SchemaNotRegistered, unavailable } from './registry.ts'
+import { fetchType, readerOf, type Reader } from './schema-reader.ts'
 import { INPUT_TOPIC } from './topics.ts'
 
 export type Decoded =
@@ -39,8 +40,6 @@ interface Written {
   readonly schemaId: number
   readonly type: avro.Type
 }
-/** How to read what one schema wrote: `resolver` undefined if it is the reader's own form. */
-type Reader = { readonly resolver: avro.Resolver | undefined } | { readonly unreadable: string }
 
 /**
  * Connects to the registry and loads what writing and reading need.
@@ -99,7 +98,7 @@ export async function createCodec(
         return 'unknown'
       }
       deniedAtMs.delete(schemaId)
-      const reader = readerOf(input.type, type, schemaId)
+      const reader = readerOf(input.type, type, schemaId, 'callback')
       readers.set(schemaId, reader)
       log.info({ schemaId, readable: !('unreadable' in reader) }, 'schema loaded')
       return 'loaded'
@@ -119,32 +118,6 @@ async function idOf(registry: SchemaRegistry, subject: string, schema: RawAvroSc
   } catch (error) {
     if (!isNotFound(error)) throw unavailable(`looking up ${subject}`, error)
     throw new SchemaNotRegistered(`${subject} lacks this version's schema: run "paidonce schemas register"`)
-  }
-}
-
-/** @returns undefined if the registry, while it knows our own subject, denies the id. */
-async function fetchType(registry: SchemaRegistry, schemaId: number, subject: string): Promise<avro.Type | undefined> {
-  try {
-    // Its typings promise less than it gives: for Avro it is avsc's own type.
-    return (await registry.getSchema(schemaId)) as unknown as avro.Type
-  } catch (error) {
-    if (!isNotFound(error)) throw unavailable(`loading schema ${schemaId}`, error)
-  }
-  // A proxy whose registry is gone may answer 404 to everything: then nothing was said about the id.
-  await registry.getLatestSchemaId(subject).catch((error: unknown) => {
-    throw unavailable(`asking for ${subject} after a 404`, error)
-  })
-  return undefined
-}
-
-/** Resolvers are made once per schema: the library would make one per record, which costs 57 instead of 2 µs. */
-function readerOf(own: avro.Type, writer: avro.Type, schemaId: number): Reader {
-  if (!avro.Type.isType(writer)) return { unreadable: `schema ${schemaId} is not Avro` }
-  if (own.equals(writer)) return { resolver: undefined }
-  try {
-    return { resolver: own.createResolver(writer) }
-  } catch {
-    return { unreadable: `schema ${schemaId} (${String(writer.name)}) is no callback that this version can read` }
   }
 }
 
