@@ -14,6 +14,7 @@ import { addDlqInspect } from './dlq-inspect.ts'
 import { addDlqList } from './dlq-list.ts'
 import { addDlqReplay } from './dlq-replay.ts'
 import { addHeldList } from './held-list.ts'
+import { addLaneRebuild } from './lane-rebuild.ts'
 import { addLaneResume } from './lane-resume.ts'
 import { addLaneSkip } from './lane-skip.ts'
 import { addLaneStatus } from './lane-status.ts'
@@ -49,7 +50,7 @@ export const VERBS: Readonly<
   held: { about: 'facts that wait for their order or payment', verbs: [addHeldList] },
   lane: {
     about: 'the partitions of the input topic, each with one owner',
-    verbs: [addLaneResume, addLaneSkip, addLaneStatus],
+    verbs: [addLaneRebuild, addLaneResume, addLaneSkip, addLaneStatus],
   },
   maintenance: { about: 'what keeps the tables from growing without end', verbs: [addMaintenanceRun] },
   order: { about: 'orders and what moves them', verbs: [addOrderShow, addOrderStates, addOrderTimeline] },

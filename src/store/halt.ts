@@ -14,15 +14,15 @@ export const HALT_REASONS = [
 export type HaltReason = (typeof HALT_REASONS)[number]
 
 const RESUME = 'then run: paidonce lane resume'
-const NO_REBUILD = 'rebuilding a ledger from the output topics is described in ARCHITECTURE.md'
+const REBUILD = 'or let it be told from the output topics: paidonce lane rebuild'
 
 /** What a person does about it; printed by `paidonce lane status` and logged when the lane halts. */
 export const REMEDIES: Record<HaltReason, string> = {
-  ledger_above_counter: `Postgres is older than what Kafka has seen emitted (a backup, a lagging standby): bring back the newer database, ${RESUME}; ${NO_REBUILD}`,
-  ledger_below_settled: `the ledger group was set back: set it to settled_seq or more with its value as metadata, ${RESUME}; ${NO_REBUILD}`,
-  ledger_missing: `the ledger group was deleted or expired: restore it, ${RESUME}; ${NO_REBUILD}`,
-  ledger_without_mark: `the ledger group was set by a tool, not by a lane: restore it, ${RESUME}; ${NO_REBUILD}`,
-  offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${NO_REBUILD}`,
+  ledger_above_counter: `Postgres is older than what Kafka has seen emitted (a backup, a lagging standby): bring back the newer database, ${RESUME}; ${REBUILD}`,
+  ledger_below_settled: `the ledger group was set back: set it to settled_seq or more with its value as metadata, ${RESUME}; ${REBUILD}`,
+  ledger_missing: `the ledger group was deleted or expired: restore it, ${RESUME}; ${REBUILD}`,
+  ledger_without_mark: `the ledger group was set by a tool, not by a lane: restore it, ${RESUME}; ${REBUILD}`,
+  offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${REBUILD}`,
   applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}`,
   log_trimmed: `retention removed records that were never applied: bring them back, or reconcile their orders by hand and run paidonce lane skip from applied_offset to the log's start, ${RESUME}`,
   flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}; then: paidonce dlq replay`,

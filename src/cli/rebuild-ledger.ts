@@ -1,0 +1,150 @@
+import type pg from 'pg'
+import type { LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
+import { createEventReader } from '../schemas/event-reader.ts'
+import {
+  eventOf,
+  ForeignRecord,
+  lastEvent,
+  readOutput,
+  tailFrom,
+  type OutputRange,
+  type OutputReaders,
+} from '../schemas/output-log.ts'
+import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
+import { judgeRebuild, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
+import type { LaneRow } from '../store/lane-row.ts'
+import { lastSettled, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
+import { resumeLane } from '../store/resume-lane.ts'
+import { cliLog, readKafka } from './connect.ts'
+
+export interface LedgerRequest {
+  readonly row: LaneRow
+  readonly reason: string
+  readonly actor: string
+  readonly isVouched: boolean
+  readonly dryRun: boolean
+}
+
+export type RebuildResult =
+  | Extract<RebuildJudgement, { kind: 'unproven' }>
+  | { readonly kind: 'incomplete'; readonly found: number; readonly wanted: number }
+  | { readonly kind: 'foreign'; readonly detail: string }
+  | { readonly kind: 'changed' }
+  | {
+      readonly kind: 'rebuilt' | 'would_rebuild'
+      readonly ledger: number
+      readonly imported: number
+      /** What stood in the ledger's group. */
+      readonly before: number | undefined
+    }
+
+interface Parts {
+  readonly pool: pg.Pool
+  readonly appId: string
+  readonly offsets: OffsetReader
+  readonly readers: OutputReaders
+}
+
+/**
+ * Fences the lane, reads from its partition of the output topics what was emitted, brings Postgres up to it, and writes
+ * the ledger: in this order, so that a run that dies may run again. The lane is halted meanwhile, so no owner writes;
+ * one that fences in between makes the last step fail, and nothing is wrong. A dry run does not fence.
+ */
+export async function rebuildLedger(
+  pool: pg.Pool,
+  env: NodeJS.ProcessEnv,
+  config: { readonly APP_ID: string; readonly SCHEMA_REGISTRY_URL: string },
+  request: LedgerRequest,
+): Promise<RebuildResult> {
+  const { settings, topicPrefix } = await readKafka(env)
+  const log = cliLog(env)
+  const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
+  const { createPartitionReader } = await import('../runtime/kafka/partition-reader.ts')
+  const { createFenceProducer } = await import('../runtime/kafka/fence-producer.ts')
+  const { APP_ID: appId, SCHEMA_REGISTRY_URL: registryUrl } = config
+  const partitions = createPartitionReader(settings, log)
+  const offsets = await createOffsetReader(settings, log)
+  const readers = { partitions, events: createEventReader(registryUrl, topicPrefix), topicPrefix }
+  let producer: LaneProducer | undefined
+  try {
+    if (!request.dryRun)
+      producer = await createFenceProducer(settings, log).fence(transactionalId(appId, request.row.lane))
+    return await rebuildFenced({ pool, appId, offsets, readers }, request, producer)
+  } catch (error) {
+    if (error instanceof ForeignRecord) return { kind: 'foreign', detail: error.message }
+    throw error
+  } finally {
+    await producer?.close()
+    await offsets.close()
+    await partitions.close()
+  }
+}
+
+async function rebuildFenced(
+  { pool, appId, offsets, readers }: Parts,
+  { row, reason, actor, isVouched }: LedgerRequest,
+  producer: LaneProducer | undefined,
+): Promise<RebuildResult> {
+  const { topic, lane } = row
+  const [group, before, ranges] = [
+    await offsets.committed(inputGroup(appId), topic, lane),
+    await offsets.committed(ledgerGroup(appId), topic, lane),
+    await rangesOf(offsets, readers, lane),
+  ]
+  const tails = await readTails(readers, ranges, await lastSettled(pool, row))
+  const topicOf = (laneSeq: number) => topicOfEvent(pool, lane, laneSeq)
+  const judged = await judgeRebuild({ row, ledger: before, tails, isVouched, topicOf })
+  if (judged.kind === 'unproven') return judged
+  const { ledger } = judged
+  const result = { ledger, imported: Math.max(0, ledger - row.nextSeq), before: before?.offset }
+  const events = eventsBetween(readers, ranges, row.nextSeq, ledger)
+  if (producer === undefined) {
+    let found = 0
+    if (result.imported > 0) for await (const page of events) found += page.length
+    if (found < result.imported) return { kind: 'incomplete', found, wanted: result.imported }
+    return { kind: 'would_rebuild', ...result }
+  }
+  const rebuilt = await rebuildLane(pool, { row, ledger, events, actor, reason })
+  if (rebuilt.kind === 'ambiguous') return { kind: 'foreign', detail: rebuilt.detail }
+  if (rebuilt.kind !== 'rebuilt') return rebuilt
+  const at = { topic, partition: lane }
+  await producer.commit(
+    [],
+    [
+      // Only where there is none: without it the lane would read its whole log again.
+      ...(group === undefined ? [{ ...at, group: inputGroup(appId), offset: row.appliedOffset }] : []),
+      { ...at, group: ledgerGroup(appId), offset: ledger, metadata: ledgerMark(ledger) },
+    ],
+  )
+  await resumeLane(pool, appId, { topic, lane, actor, reason })
+  return { kind: 'rebuilt', ...result }
+}
+
+const rangesOf = (offsets: OffsetReader, { topicPrefix }: OutputReaders, lane: number): Promise<OutputRange[]> =>
+  Promise.all(
+    OUTPUT_TOPICS.map(async (topic) => ({ topic, lane, ...(await offsets.logRange(topicPrefix + topic, lane)) })),
+  )
+
+async function readTails(
+  readers: OutputReaders,
+  ranges: readonly OutputRange[],
+  held: ReadonlyMap<string, number>,
+): Promise<Tail[]> {
+  const tails: Tail[] = []
+  for (const range of ranges) {
+    const { topic, start, end } = range
+    tails.push({ topic, start, end, last: (await lastEvent(readers, range))?.laneSeq, held: held.get(topic) })
+  }
+  return tails
+}
+
+async function* eventsBetween(
+  readers: OutputReaders,
+  ranges: readonly OutputRange[],
+  from: number,
+  below: number,
+): AsyncGenerator<readonly ImportedEvent[]> {
+  for (const range of ranges)
+    for await (const page of readOutput(readers, await tailFrom(readers, range, from)))
+      yield page.map((record) => eventOf(record, range)).filter(({ laneSeq }) => laneSeq >= from && laneSeq < below)
+}

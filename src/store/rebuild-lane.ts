@@ -1,0 +1,115 @@
+import pg from 'pg'
+import { transaction, type Transaction } from '../runtime/postgres.ts'
+import { int8s, uuids } from './bind.ts'
+import type { LaneRow } from './lane-row.ts'
+import { noteAction } from './note-action.ts'
+import { int } from './statement.ts'
+
+/** An event's place, as the output topics have it. */
+export interface ImportedEvent {
+  readonly eventId: string
+  readonly laneSeq: number
+}
+
+export interface RebuildRequest {
+  /** As it was read after the fence; nobody may have changed it since. */
+  readonly row: LaneRow
+  readonly ledger: number
+  /** Of the output topics, at or above the row's counter and below the ledger; in any order, a page at a time. */
+  readonly events: AsyncIterable<readonly ImportedEvent[]>
+  readonly actor: string
+  readonly reason: string
+}
+
+export type Rebuilt =
+  | { readonly kind: 'rebuilt'; readonly imported: number }
+  /** The lane was resumed, skipped or fenced anew meanwhile. */
+  | { readonly kind: 'changed' }
+  /** The topics do not have all numbers in between: what is out cannot be told. */
+  | { readonly kind: 'incomplete'; readonly found: number; readonly wanted: number }
+  /** Two different events claim one number: the topics had another writer. */
+  | { readonly kind: 'ambiguous'; readonly detail: string }
+
+class Incomplete extends Error {
+  readonly found: number
+  constructor(found: number) {
+    super('incomplete')
+    this.found = found
+  }
+}
+
+/**
+ * Brings a halted lane's row up to what Kafka has seen emitted, in one transaction: the numbers that Postgres does not
+ * know are imported, all or none, and the counter is raised. The lane stays halted.
+ */
+export async function rebuildLane(pool: pg.Pool, request: RebuildRequest): Promise<Rebuilt> {
+  const { row, ledger, events, actor, reason } = request
+  const wanted = Math.max(0, ledger - row.nextSeq)
+  try {
+    return await transaction(pool, async (tx) => {
+      if (!(await isUnchanged(tx, row))) return { kind: 'changed' }
+      if (wanted > 0) await importAll(tx, row.lane, events)
+      const found = wanted === 0 ? 0 : await countImported(tx, row, ledger)
+      if (found !== wanted) throw new Incomplete(found)
+      await tx.query(
+        `update lanes set next_seq = greatest(next_seq, $3), settled_seq = greatest(settled_seq, $3), updated_at = now()
+         where topic = $1 and lane = $2`,
+        [row.topic, row.lane, ledger],
+      )
+      const target = { topic: row.topic, lane: row.lane, haltedReason: row.halted?.reason, ledger, imported: wanted }
+      await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
+      return { kind: 'rebuilt', imported: wanted }
+    })
+  } catch (error) {
+    if (error instanceof Incomplete) return { kind: 'incomplete', found: error.found, wanted }
+    if (error instanceof pg.DatabaseError && error.constraint === 'imported_events_lane')
+      return { kind: 'ambiguous', detail: error.detail ?? error.message }
+    throw error
+  }
+}
+
+async function isUnchanged(tx: Transaction, row: LaneRow): Promise<boolean> {
+  const { rows } = await tx.query<{ same: boolean }>(
+    `select halted_reason is not distinct from $3 and next_seq = $4 and settled_seq = $5 and applied_offset = $6 as same
+     from lanes where topic = $1 and lane = $2 for no key update`,
+    [row.topic, row.lane, row.halted?.reason ?? null, row.nextSeq, row.settledSeq, row.appliedOffset],
+  )
+  return rows[0]?.same === true
+}
+
+/** What a rebuild that was not finished, or an earlier restore, has left is of the same ids and numbers. */
+async function importAll(tx: Transaction, lane: number, events: RebuildRequest['events']): Promise<void> {
+  for await (const page of events)
+    await tx.query(
+      `insert into imported_events (event_id, lane, lane_seq)
+       select e.event_id, $1, e.lane_seq from unnest($2::uuid[], $3::int8[]) as e (event_id, lane_seq)
+       on conflict (event_id) do nothing`,
+      [lane, uuids(page.map(({ eventId }) => eventId)), int8s(page.map(({ laneSeq }) => laneSeq))],
+    )
+}
+
+async function countImported(tx: Transaction, { lane, nextSeq }: LaneRow, ledger: number): Promise<number> {
+  const { rows } = await tx.query<{ n: string }>(
+    'select count(*) as n from imported_events where lane = $1 and lane_seq >= $2 and lane_seq < $3',
+    [lane, nextSeq, ledger],
+  )
+  return int(rows[0]?.n)
+}
+
+/** The last number of each topic among the lane's settled events, which the topic has held. */
+export async function lastSettled(pool: pg.Pool, { lane, settledSeq }: LaneRow): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await pool.query<{ topic: string; last: string }>(
+    'select topic, max(lane_seq) as last from events where lane = $1 and lane_seq < $2 group by topic',
+    [lane, settledSeq],
+  )
+  return new Map(rows.map(({ topic, last }) => [topic, int(last)]))
+}
+
+/** The topic of the event with this number; undefined: Postgres has none. */
+export async function topicOfEvent(pool: pg.Pool, lane: number, laneSeq: number): Promise<string | undefined> {
+  const { rows } = await pool.query<{ topic: string }>('select topic from events where lane = $1 and lane_seq = $2', [
+    lane,
+    laneSeq,
+  ])
+  return rows[0]?.topic
+}
