@@ -3,6 +3,8 @@ import { addAnomalyClaim, addAnomalyRelease } from './anomaly-claim.ts'
 import { addAnomalyList } from './anomaly-list.ts'
 import { addAnomalyResolve } from './anomaly-resolve.ts'
 import { addAnomalyShow } from './anomaly-show.ts'
+import { addAuditList } from './audit-list.ts'
+import { addAuditRun } from './audit-run.ts'
 import { addBrakeList } from './brake-list.ts'
 import { addBrakeRelease } from './brake-release.ts'
 import { addBrakeSet } from './brake-set.ts'
@@ -40,6 +42,7 @@ export const VERBS: Readonly<
     about: 'what a person must look at',
     verbs: [addAnomalyClaim, addAnomalyList, addAnomalyRelease, addAnomalyResolve, addAnomalyShow],
   },
+  audit: { about: 'whether Postgres and the topics say the same', verbs: [addAuditList, addAuditRun] },
   brake: { about: 'events that are kept back on purpose', verbs: [addBrakeList, addBrakeRelease, addBrakeSet] },
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },

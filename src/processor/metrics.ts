@@ -93,6 +93,9 @@ export function createMetrics(registry = new Registry()) {
       'How many living orders are old enough for the archive (up to 100,000)?',
     ),
     ordersOldestAge: gauge('orders_oldest_seconds', 'How old is the oldest living order?'),
+    auditFindings: gauge('audit_findings', 'What did the last audit find?', 'finding'),
+    auditAge: gauge('audit_age_seconds', 'How long ago did the last audit end?'),
+    auditUndecided: gauge('audit_undecided', 'Could the last audit not judge all (1)?'),
     deadLettersOpen: gauge(
       'dead_letters_open',
       'How many dead letters wait for a person, and why (whole installation)?',

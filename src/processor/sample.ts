@@ -1,3 +1,4 @@
+import type { LastAudit } from '../store/audit-runs.ts'
 import type { Backlog } from '../store/read-backlog.ts'
 import type { LaneView } from './lane.ts'
 import type { Metrics } from './metrics.ts'
@@ -41,4 +42,14 @@ export function sampleBacklog(metrics: Metrics, lanes: readonly LaneView[], back
   metrics.unemittedAge.reset()
   for (const { lane, ledger } of lanes)
     if (ledger !== undefined) metrics.unemittedAge.set({ lane }, backlog.unemittedSecByLane.get(lane) ?? 0)
+}
+
+const AUDIT_FINDINGS = ['missing', 'duplicate', 'amount_mismatch', 'extra', 'late'] as const
+
+/** What the last audit came to; before the first there is none. */
+export function sampleAudit(metrics: Metrics, last: LastAudit | undefined): void {
+  if (last === undefined) return
+  for (const finding of AUDIT_FINDINGS) metrics.auditFindings.set({ finding }, last.findings[finding] ?? 0)
+  metrics.auditAge.set(last.ageSec)
+  metrics.auditUndecided.set(last.isUndecided ? 1 : 0)
 }

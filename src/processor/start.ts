@@ -10,6 +10,7 @@ import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
 import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
+import { readLastAudit } from '../store/audit-runs.ts'
 import { finishBrakes } from '../store/tell-lanes.ts'
 import { listen, type Listener } from '../store/listen.ts'
 import { limitsOf } from '../store/maintain.ts'
@@ -25,7 +26,7 @@ import type { Lanes } from './lanes.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createMetrics } from './metrics.ts'
 import { repeat } from './repeat.ts'
-import { sampleBacklog, sampleLanes } from './sample.ts'
+import { sampleAudit, sampleBacklog, sampleLanes } from './sample.ts'
 import type { Steps } from './steps.ts'
 
 export interface ProcessorDeps {
@@ -110,6 +111,7 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
       sampleLanes(metrics, views, consumer.sincePollMs())
       const ledgers = new Map(views.flatMap(({ lane, ledger }) => (ledger === undefined ? [] : [[lane, ledger]])))
       sampleBacklog(metrics, views, await readBacklog(pool, ledgers))
+      sampleAudit(metrics, await readLastAudit(pool))
     }
     const check = async () => {
       const options = { topicPrefix: config.TOPIC_PREFIX, allowSingleReplica: config.ALLOW_SINGLE_REPLICA }

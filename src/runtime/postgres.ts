@@ -77,6 +77,16 @@ export async function transaction<T>(
   }
 }
 
+/** Reads on a connection that the caller owns as everything stood at one moment; nothing can be written. */
+export async function snapshotOn<T>(client: pg.ClientBase, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  await client.query('begin isolation level repeatable read, read only')
+  try {
+    return await work(client as unknown as Transaction)
+  } finally {
+    await client.query('rollback')
+  }
+}
+
 /** The same on a connection that the caller owns. */
 export async function transactionOn<T>(
   client: pg.ClientBase,

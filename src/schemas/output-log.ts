@@ -53,16 +53,15 @@ const BACK_FACTOR = 4
 
 /**
  * The end of a range that holds all events from a number on: a lane's numbers rise with the offsets, so it is looked
- * for backwards. At least one event, if the range has any.
- * @throws ForeignRecord
+ * for backwards. At least one event, if the range has any. A foreign record can lead the look astray.
  */
 export async function tailFrom(readers: OutputReaders, range: OutputRange, laneSeq: number): Promise<OutputRange> {
   for (let back = BACK_RECORDS; ; back *= BACK_FACTOR) {
     const tail = { ...range, start: Math.max(range.start, range.end - back) }
     if (tail.start === range.start) return tail
     for await (const page of readOutput(readers, tail)) {
-      const [first] = page
-      if (first !== undefined && eventOf(first, range).laneSeq <= laneSeq) return tail
+      const [first] = page.flatMap(({ read }) => (read.kind === 'event' ? [read.event] : []))
+      if (first !== undefined && first.laneSeq <= laneSeq) return tail
       break
     }
   }

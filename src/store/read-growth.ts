@@ -9,6 +9,7 @@ export const GROWING = [
   ...(['orders', 'order_payloads', 'facts', 'anomalies', 'commands', 'timers', 'groups'] as const),
   ...(['dead_letters', 'replays', 'replay_runs', 'brakes', 'brake_lanes', 'waiting_events'] as const),
   ...(['tombstones', 'operator_actions', 'imported_events', 'api_tokens'] as const),
+  ...(['audit_runs', 'audit_lanes', 'audit_findings'] as const),
 ] as const
 
 export interface PartitionedGrowth {

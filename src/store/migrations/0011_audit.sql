@@ -9,6 +9,7 @@ create table audit_runs (
   finished_at timestamptz, -- null: it runs, or was stopped; --resume goes on
   result text check (result in ('ok', 'findings', 'undecided')),
   digest text, -- equal for equal data
+  report jsonb, -- counts, how much was judged, what could not be
   orders_after bigint not null default 0, -- the last order that was judged
   orders jsonb -- what its orders came to so far
 );

@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { DEFAULT_ROUTES } from '../../orders/routes.ts'
+import { kafkaSettings } from '../../runtime/kafka/connection.ts'
+import { createOffsetReader } from '../../runtime/kafka/offset-reader.ts'
+import { createPartitionReader } from '../../runtime/kafka/partition-reader.ts'
+import type { Log } from '../../runtime/log.ts'
+import { createEventReader } from '../../schemas/event-reader.ts'
+import { INPUT_TOPIC } from '../../schemas/topics.ts'
+import {
+  beginAudit,
+  finishAudit,
+  readAuditFindings,
+  readAuditLanes,
+  saveAuditLane,
+  saveAuditOrders,
+  stoppedAudit,
+  type AuditResult,
+  type AuditRun,
+} from '../../store/audit-runs.ts'
+import { listLanes } from '../../store/lane-row.ts'
+import { auditLane, type LaneReport } from './audit-lane.ts'
+import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
+import type { AuditConfig } from './config.ts'
+import { FINDINGS, noCounts, type Counts, type Finding } from './finding.ts'
+import type { Undecided } from './lane-window.ts'
+
+export interface AuditRequest {
+  readonly actor: string
+  /** The window; left out: the run that was stopped goes on. */
+  readonly window: { readonly sinceMs: number; readonly untilMs: number } | undefined
+  /** Told after each lane, and of the orders now and then. */
+  readonly onProgress: (what: string) => void
+}
+
+export interface AuditReport {
+  readonly run: Pick<AuditRun, 'id' | 'sinceMs' | 'untilMs'>
+  readonly result: AuditResult
+  readonly digest: string
+  readonly counts: Counts
+  /** Messages in topics that were judged, and orders. */
+  readonly events: number
+  readonly messages: number
+  readonly orders: number
+  readonly undecided: readonly Undecided[]
+  /** The first of them, by lane and number, then those of orders. */
+  readonly findings: readonly Finding[]
+}
+
+export type AuditEnd =
+  | { readonly kind: 'done'; readonly report: AuditReport }
+  /** Another audit runs. */
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'nothing_to_resume' }
+
+/** Any number that nothing else in the database locks. */
+const LOCK = 7_205_711_306
+const FINDINGS_SHOWN_MAX = 10_000
+const SESSION = {
+  default_transaction_read_only: 'on',
+  statement_timeout: '60s',
+  idle_in_transaction_session_timeout: '60s',
+  // As a lane's: a plan that was made while a day's partition was empty walks all of it later.
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  jit: 'off',
+}
+
+/**
+ * Compares every payment transition in Postgres with the events in the topics, and the rows of each order with one
+ * another. It changes nothing but its own tables; beside live traffic it judges what is surely out.
+ */
+export async function runAudit(config: AuditConfig, pool: pg.Pool, request: AuditRequest, log: Log): Promise<AuditEnd> {
+  const settings = kafkaSettings(config)
+  const client = new pg.Client({ connectionString: config.DATABASE_URL, application_name: 'paidonce-audit' })
+  client.on('error', () => undefined)
+  await client.connect()
+  const partitions = createPartitionReader(settings, log)
+  try {
+    for (const [name, value] of Object.entries(SESSION))
+      await client.query('select set_config($1, $2, false)', [name, value])
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
+    if (rows[0]?.mine !== true) return { kind: 'busy' }
+    const { window, actor } = request
+    const run = window === undefined ? await stoppedAudit(pool) : await beginAudit(pool, { actor, ...window })
+    if (run === undefined) return { kind: 'nothing_to_resume' }
+    const offsets = await createOffsetReader(settings, log)
+    try {
+      const events = createEventReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX)
+      const readers = { partitions, events, topicPrefix: config.TOPIC_PREFIX }
+      const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
+      const { sinceMs, untilMs } = run
+      const options = { db: client, offsets, readers, appId: config.APP_ID, inputTopic, sinceMs, untilMs }
+      const lanes = await auditLanes(pool, run, options, request)
+      const orders = await judgeOrders(pool, client, run, lanes, request)
+      return { kind: 'done', report: await conclude(pool, run, lanes, orders) }
+    } finally {
+      await offsets.close()
+    }
+  } finally {
+    await partitions.close()
+    await client.end()
+  }
+}
+
+async function auditLanes(
+  pool: pg.Pool,
+  run: AuditRun,
+  options: Parameters<typeof auditLane>[1],
+  { onProgress }: AuditRequest,
+): Promise<LaneReport[]> {
+  const done = await readAuditLanes(pool, run.id)
+  const reports: LaneReport[] = []
+  for (const { lane } of await listLanes(pool, options.inputTopic)) {
+    const known = done.get(lane)
+    if (known !== undefined) {
+      reports.push(known as LaneReport)
+      continue
+    }
+    const { report, findings } = await auditLane(lane, options)
+    await saveAuditLane(pool, run.id, lane, report, findings.map(stored))
+    reports.push(report)
+    onProgress(`lane ${lane}: ${report.events} events, ${report.messages} messages`)
+  }
+  return reports
+}
+
+async function judgeOrders(
+  pool: pg.Pool,
+  client: pg.Client,
+  run: AuditRun,
+  lanes: readonly LaneReport[],
+  { onProgress }: AuditRequest,
+): Promise<OrdersReport> {
+  const keptSince = Math.max(...lanes.map(({ keptSinceMs }) => keptSinceMs ?? -Infinity), -Infinity)
+  const { sinceMs, untilMs, ordersAfter } = run
+  let report = (run.orders as OrdersReport | null) ?? NO_ORDERS
+  let named = 0
+  const options = { client, sinceMs, untilMs, routes: DEFAULT_ROUTES }
+  const keptSinceMs = Number.isFinite(keptSince) ? keptSince : undefined
+  for await (const page of auditOrders({ ...options, keptSinceMs }, { afterId: ordersAfter, report })) {
+    report = page.report
+    const findings = page.findings.slice(0, Math.max(0, FINDINGS_SHOWN_MAX - named)).map(stored)
+    named += findings.length
+    await saveAuditOrders(pool, run.id, { afterId: page.afterId, orders: report, findings })
+    if (report.orders % 50_000 < 1_000) onProgress(`${report.orders} orders`)
+  }
+  return report
+}
+
+const stored = (finding: Finding) => ({ lane: finding.lane, finding: finding.finding, document: finding })
+
+async function conclude(
+  pool: pg.Pool,
+  run: AuditRun,
+  lanes: readonly LaneReport[],
+  orders: OrdersReport,
+): Promise<AuditReport> {
+  const counts = noCounts()
+  for (const one of [...lanes, orders]) for (const finding of FINDINGS) counts[finding] += one.counts[finding]
+  const undecided = lanes.flatMap((lane) => lane.undecided)
+  const hash = createHash('sha256')
+  for (const { lane, digest } of lanes) hash.update(`${lane} ${digest}\n`)
+  const digest = hash.update(orders.digest).digest('hex')
+  const isFound = FINDINGS.some((finding) => counts[finding] > 0)
+  const result = isFound ? 'findings' : undecided.length > 0 ? 'undecided' : 'ok'
+  const sum = (of: (lane: LaneReport) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
+  const judged = { events: sum((lane) => lane.events), messages: sum((lane) => lane.messages), orders: orders.orders }
+  await finishAudit(pool, run.id, { result, digest, report: { counts, ...judged, undecided } })
+  const findings = (await readAuditFindings(pool, run.id, FINDINGS_SHOWN_MAX)) as Finding[]
+  const { id, sinceMs, untilMs } = run
+  return { run: { id, sinceMs, untilMs }, result, digest, counts, ...judged, undecided, findings }
+}
