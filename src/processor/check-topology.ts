@@ -2,7 +2,7 @@ import type { TopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import type { Queryable } from '../runtime/postgres.ts'
 import { sayProblem, sortProblems, topicNames, type TopicProblem } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
-import { recordTopology } from '../store/topology.ts'
+import { readTopology, recordTopology } from '../store/topology.ts'
 
 /** Topics are not as the lanes need them: the process ends, and the message says what to do. */
 export class WrongTopology extends Error {
@@ -31,11 +31,16 @@ export async function checkTopology(
   options: CheckOptions,
 ): Promise<number> {
   const found = await admin.describeTopics(topicNames(options.topicPrefix))
-  const { missing, wrong, partitions: ofInput } = sortProblems(found, options)
+  // Where counts differ, what is recorded says which topic is wrong; else the input topic would be taken for right.
+  const isUnequal = new Set([...found.values()].map(({ partitions }) => partitions)).size > 1
+  const input = options.topicPrefix + INPUT_TOPIC
+  const recorded = isUnequal ? await readTopology(db, input).catch(() => undefined) : undefined
+  const known = recorded === undefined ? options : { ...options, partitions: recorded }
+  const { missing, wrong, partitions: ofInput } = sortProblems(found, known)
   // First, as waiting for what is missing does not mend it.
   assertNone(wrong)
   if (missing.length > 0 || ofInput === undefined) throw new MissingTopics(missing.map(sayProblem).join('\n'))
-  const partitions = await recordTopology(db, options.topicPrefix + INPUT_TOPIC, ofInput)
+  const partitions = await recordTopology(db, input, ofInput)
   assertNone(sortProblems(found, { ...options, partitions }).wrong)
   return partitions
 }
