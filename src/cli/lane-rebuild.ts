@@ -14,6 +14,7 @@ interface Options {
   readonly reason: string
   readonly actor: string
   readonly notRestored?: true
+  readonly fromStart?: boolean
 }
 
 export const addLaneRebuild = (noun: Command, run: Run) =>
@@ -25,6 +26,10 @@ export const addLaneRebuild = (noun: Command, run: Run) =>
     .argument('<lane>', 'its number, as in lane status', integer(0, 32_767))
     .requiredOption('--reason <text>', 'what happened; it is kept', shortText)
     .option('--not-restored', 'you vouch that Postgres was never set back: needed where retention has emptied a topic')
+    .option(
+      '--from-start',
+      'the input topic was made anew: read it from its first record; what is known is a duplicate',
+    )
     .option('--actor <name>', 'who does it; it is kept', shortText, userName())
     .option('--dry-run', 'say what would be written, change nothing')
     .option('--yes', 'do not ask')
@@ -39,23 +44,24 @@ async function rebuild({ env, dryRun, confirm }: CliContext, lane: number, optio
     const row = await readLane(pool, topic, lane)
     if (row === undefined)
       throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
-    assertRebuildable(row)
+    assertRebuildable(row, options)
     const why = `${row.halted?.reason ?? ''}: ${row.halted?.detail ?? ''}`
     if (!dryRun)
       await confirm(`Lane ${lane} is halted by ${why}\nWrite its ledger anew, from the output topics, and resume it?`)
-    const { reason, actor, notRestored: isVouched = false } = options
-    return shown(lane, await rebuildLedger(pool, env, config, { row, reason, actor, isVouched, dryRun }))
+    const { reason, actor, notRestored: isVouched = false, fromStart = false } = options
+    return shown(lane, await rebuildLedger(pool, env, config, { row, reason, actor, isVouched, fromStart, dryRun }))
   })
 }
 
-function assertRebuildable({ lane, halted }: LaneRow): void {
+function assertRebuildable({ lane, halted }: LaneRow, { fromStart = false }: Options): void {
   if (halted === undefined)
     throw new CliFailure(
       EXIT.findings,
       `Lane ${lane} is not halted.`,
       'A running processor halts a lane whose ledger does not fit; then rebuild it.',
     )
-  if (!REBUILT_REASONS.some((reason) => reason === halted.reason))
+  const reasons: readonly string[] = fromStart ? [...REBUILT_REASONS, 'applied_above_log'] : REBUILT_REASONS
+  if (!reasons.includes(halted.reason))
     throw new CliFailure(
       EXIT.findings,
       `Lane ${lane} is halted by ${halted.reason}, which is not about its ledger.`,
@@ -84,6 +90,10 @@ function shown(lane: number, result: RebuildResult): Output {
     case 'foreign': {
       const text = `${result.detail}\nThe lane stays halted: only its owner may write to its partition of the output topics.`
       return { json: { lane, result: 'foreign', detail: result.detail }, text, undecided: true }
+    }
+    case 'other_log': {
+      const text = `${result.detail}. The lane stays halted. If the input topic was made anew, add --from-start: the lane reads it from its first record.`
+      return { json: { lane, result: 'other_log', detail: result.detail }, text, undecided: true }
     }
     case 'changed': {
       const text = `Somebody else changed lane ${lane} meanwhile. See: paidonce lane status`

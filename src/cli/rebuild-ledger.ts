@@ -13,7 +13,7 @@ import {
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
 import { judgeRebuild, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
 import type { LaneRow } from '../store/lane-row.ts'
-import { lastSettled, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
+import { anAppliedRecord, lastSettled, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { cliLog, readKafka } from './connect.ts'
 
@@ -22,6 +22,8 @@ export interface LedgerRequest {
   readonly reason: string
   readonly actor: string
   readonly isVouched: boolean
+  /** Reads the input topic from its first record: it is another one than Postgres has applied. */
+  readonly fromStart: boolean
   readonly dryRun: boolean
 }
 
@@ -30,6 +32,8 @@ export type RebuildResult =
   | { readonly kind: 'incomplete'; readonly found: number; readonly wanted: number }
   | { readonly kind: 'foreign'; readonly detail: string }
   | { readonly kind: 'changed' }
+  /** Nothing shows that the input topic is the one that Postgres has applied. */
+  | { readonly kind: 'other_log'; readonly detail: string }
   | {
       readonly kind: 'rebuilt' | 'would_rebuild'
       readonly ledger: number
@@ -82,7 +86,7 @@ export async function rebuildLedger(
 
 async function rebuildFenced(
   { pool, appId, offsets, readers }: Parts,
-  { row, reason, actor, isVouched }: LedgerRequest,
+  { row, reason, actor, isVouched, fromStart }: LedgerRequest,
   producer: LaneProducer | undefined,
 ): Promise<RebuildResult> {
   const { topic, lane } = row
@@ -91,6 +95,11 @@ async function rebuildFenced(
     await offsets.committed(ledgerGroup(appId), topic, lane),
     await rangesOf(offsets, readers, lane),
   ]
+  const log = await offsets.logRange(topic, lane)
+  if (group === undefined && !fromStart) {
+    const other = await otherLog(pool, readers, row, log)
+    if (other !== undefined) return { kind: 'other_log', detail: other }
+  }
   const tails = await readTails(readers, ranges, await lastSettled(pool, row))
   const topicOf = (laneSeq: number) => topicOfEvent(pool, lane, laneSeq)
   const judged = await judgeRebuild({ row, ledger: before, tails, isVouched, topicOf })
@@ -104,20 +113,44 @@ async function rebuildFenced(
     if (found < result.imported) return { kind: 'incomplete', found, wanted: result.imported }
     return { kind: 'would_rebuild', ...result }
   }
-  const rebuilt = await rebuildLane(pool, { row, ledger, events, actor, reason })
+  const readAnewFrom = fromStart ? log.start : undefined
+  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, actor, reason })
   if (rebuilt.kind === 'ambiguous') return { kind: 'foreign', detail: rebuilt.detail }
   if (rebuilt.kind !== 'rebuilt') return rebuilt
   const at = { topic, partition: lane }
   await producer.commit(
     [],
     [
-      // Only where there is none: without it the lane would read its whole log again.
-      ...(group === undefined ? [{ ...at, group: inputGroup(appId), offset: row.appliedOffset }] : []),
+      // Else only where there is none: without it the lane would read its whole log again.
+      ...(group === undefined || fromStart
+        ? [{ ...at, group: inputGroup(appId), offset: readAnewFrom ?? row.appliedOffset }]
+        : []),
       { ...at, group: ledgerGroup(appId), offset: ledger, metadata: ledgerMark(ledger) },
     ],
   )
   await resumeLane(pool, appId, { topic, lane, actor, reason })
   return { kind: 'rebuilt', ...result }
+}
+
+/**
+ * Kafka forgets a group's offsets with the topic. One that was made anew ends before `applied_offset` at first, and after
+ * it later: going on there would pass over records in silence.
+ * @returns undefined: the topic has a record that Postgres has applied, at its place
+ */
+async function otherLog(
+  pool: pg.Pool,
+  { partitions }: OutputReaders,
+  row: LaneRow,
+  { start, end }: { readonly start: number; readonly end: number },
+): Promise<string | undefined> {
+  if (row.appliedOffset === row.startOffset && row.appliedOffset <= end) return undefined
+  if (row.appliedOffset > end) return `${row.topic} ${row.lane} ends at ${end}, and ${row.appliedOffset} is applied`
+  const applied = await anAppliedRecord(pool, row, start)
+  if (applied === undefined) return `no record of ${row.topic} ${row.lane} is known to be one that was applied`
+  const { records } = await partitions.read(row.topic, row.lane, applied.offset)
+  const key = records.find(({ offset }) => offset === applied.offset)?.key?.toString()
+  if (key === applied.outTradeNo) return undefined
+  return `offset ${applied.offset} of ${row.topic} ${row.lane} was about ${applied.outTradeNo}, and is about ${key ?? 'nothing'}`
 }
 
 const rangesOf = (offsets: OffsetReader, { topicPrefix }: OutputReaders, lane: number): Promise<OutputRange[]> =>

@@ -23,7 +23,7 @@ export const REMEDIES: Record<HaltReason, string> = {
   ledger_missing: `the ledger group was deleted or expired: restore it, ${RESUME}; ${REBUILD}`,
   ledger_without_mark: `the ledger group was set by a tool, not by a lane: restore it, ${RESUME}; ${REBUILD}`,
   offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${REBUILD}`,
-  applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}`,
+  applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}; or, if it was made anew for good, read it from its first record: paidonce lane rebuild --from-start`,
   log_trimmed: `retention removed records that were never applied: bring them back, or reconcile their orders by hand and run paidonce lane skip from applied_offset to the log's start, ${RESUME}`,
   flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}; then: paidonce dlq replay`,
   skip: `a person has named records that the lane must not process, and it has to start anew to leave them out: run: paidonce lane resume`,

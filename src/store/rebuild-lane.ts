@@ -17,6 +17,8 @@ export interface RebuildRequest {
   readonly ledger: number
   /** Of the output topics, at or above the row's counter and below the ledger; in any order, a page at a time. */
   readonly events: AsyncIterable<readonly ImportedEvent[]>
+  /** The lane reads another log than before, from this offset on; undefined: it goes on where it stands. */
+  readonly readAnewFrom: number | undefined
   readonly actor: string
   readonly reason: string
 }
@@ -43,7 +45,7 @@ class Incomplete extends Error {
  * know are imported, all or none, and the counter is raised. The lane stays halted.
  */
 export async function rebuildLane(pool: pg.Pool, request: RebuildRequest): Promise<Rebuilt> {
-  const { row, ledger, events, actor, reason } = request
+  const { row, ledger, events, readAnewFrom, actor, reason } = request
   const wanted = Math.max(0, ledger - row.nextSeq)
   try {
     return await transaction(pool, async (tx) => {
@@ -56,7 +58,9 @@ export async function rebuildLane(pool: pg.Pool, request: RebuildRequest): Promi
          where topic = $1 and lane = $2`,
         [row.topic, row.lane, ledger],
       )
-      const target = { topic: row.topic, lane: row.lane, haltedReason: row.halted?.reason, ledger, imported: wanted }
+      if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom)
+      const haltedReason = row.halted?.reason
+      const target = { topic: row.topic, lane: row.lane, haltedReason, ledger, imported: wanted, readAnewFrom }
       await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
       return { kind: 'rebuilt', imported: wanted }
     })
@@ -66,6 +70,38 @@ export async function rebuildLane(pool: pg.Pool, request: RebuildRequest): Promi
       return { kind: 'ambiguous', detail: error.detail ?? error.message }
     throw error
   }
+}
+
+/**
+ * Facts have no offset in their identity, so that a log may be read again from anywhere. Dead letters have: those of the
+ * log before go below zero, so that the new one's are not taken for them.
+ */
+async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number): Promise<void> {
+  await tx.query(
+    `update lanes set applied_offset = $3, previous_offset = $3, skips = '{}', dead_letter_offsets = '{}',
+       suspect_offset = null, suspect_deaths = 0, owner_deaths = 0 where topic = $1 and lane = $2`,
+    [topic, lane, from],
+  )
+  await tx.query(
+    `update dead_letters set kafka_offset = m.lowest - 1 - kafka_offset
+     from (select least(0, min(kafka_offset)) as lowest from dead_letters where topic = $1 and lane = $2) m
+     where topic = $1 and lane = $2 and kafka_offset >= 0`,
+    [topic, lane],
+  )
+}
+
+/** The order of a record that the lane has applied, and where it stood; undefined: no delivery of it is kept. */
+export async function anAppliedRecord(
+  pool: pg.Pool,
+  { lane, appliedOffset }: LaneRow,
+  logStart: number,
+): Promise<{ readonly offset: number; readonly outTradeNo: string } | undefined> {
+  const { rows } = await pool.query<{ at: string; key: string }>(
+    `select d.kafka_offset as at, o.out_trade_no as key from deliveries d join orders o on o.id = d.order_id
+     where d.lane = $1 and d.kafka_offset >= $2 and d.kafka_offset < $3 limit 1`,
+    [lane, logStart, appliedOffset],
+  )
+  return rows[0] && { offset: int(rows[0].at), outTradeNo: rows[0].key }
 }
 
 async function isUnchanged(tx: Transaction, row: LaneRow): Promise<boolean> {

@@ -7,7 +7,8 @@ import {
   POINTS_TOPIC,
   SHIPMENT_TOPIC,
 } from '../../src/schemas/topics.ts'
-import { haltLane } from '../../src/store/lane-row.ts'
+import { haltLane, readLane } from '../../src/store/lane-row.ts'
+import { rebuildLane } from '../../src/store/rebuild-lane.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
 import type { RunningProcessor } from '../../src/processor/start.ts'
 import { groupTool } from '../helpers/groups.ts'
@@ -142,6 +143,54 @@ test('the last event is gone with the end of its topic: nobody can tell whether 
   const unproven = { code: 3, json: { result: 'unproven', at_least: 8, topics: [POINTS_TOPIC] } }
   expect(await rebuild('--yes', '--not-restored')).toMatchObject(unproven)
   expect((await laneRow())?.halted_reason).toBe('ledger_missing')
+})
+
+/** Postgres is set back to before the last order's events: row, orders and facts know nothing of them. */
+async function setBack() {
+  const { pool } = it.database
+  await pool.query('delete from events where lane_seq >= 6')
+  await pool.query(`delete from facts where order_id = (select id from orders where out_trade_no = 'R3')`)
+  await pool.query(
+    `update orders set status = 'pending', accepted_ref = null, paid_at = null, version = 0, sequence = 0 where out_trade_no = 'R3'`,
+  )
+  await pool.query('update lanes set next_seq = 6, settled_seq = 3, applied_offset = 2')
+}
+const imported = async () =>
+  (await it.database.pool.query('select lane_seq from imported_events order by 1')).rows.map(
+    ({ lane_seq: laneSeq }: { lane_seq: string }) => Number(laneSeq),
+  )
+
+test('Postgres is behind, and the command dies between its two stores: run again, it ends exact', async () => {
+  await setBack()
+  await untilHalted('ledger_above_counter')
+  expect(await rebuild('--dry-run')).toMatchObject({ code: 0, json: { result: 'would_rebuild', imported: 3 } })
+  expect(await imported()).toEqual([])
+  // Its transaction with Postgres is done, and Kafka was not told.
+  const row = await readLane(it.database.pool, it.topics.name(INPUT_TOPIC), 0)
+  if (row === undefined) throw new Error('no row')
+  const rows = await readEvents(it.topics)
+  const events = rows.map(({ ceId, laneSeq }) => ({ eventId: ceId, laneSeq })).filter(({ laneSeq }) => laneSeq >= 6)
+  const pages = (async function* () {
+    await Promise.resolve()
+    yield events
+  })()
+  const request = { row, ledger: 9, readAnewFrom: undefined, actor: 'mei', reason: 'restored' }
+  expect(await rebuildLane(it.database.pool, { ...request, events: pages })).toEqual({ kind: 'rebuilt', imported: 3 })
+  expect([await imported(), (await laneRow())?.halted_reason]).toEqual([[6, 7, 8], 'ledger_above_counter'])
+  expect(await rebuild('--yes')).toMatchObject({ code: 0, json: { result: 'rebuilt', ledger: 9, imported: 0 } })
+  await expectExactlyOnce()
+  expect(await imported()).toEqual([])
+})
+
+test('Postgres is behind, and the topics lack one of the events in between: nothing is imported', async () => {
+  await setBack()
+  await untilHalted('ledger_above_counter')
+  await trim(POINTS_TOPIC)
+  const incomplete = { code: 3, json: { result: 'incomplete', found: 2, wanted: 3 } }
+  expect(await rebuild('--dry-run')).toMatchObject(incomplete)
+  expect(await rebuild('--yes')).toMatchObject(incomplete)
+  expect([await imported(), (await laneRow())?.next_seq]).toEqual([[], '6'])
+  expect((await laneRow())?.halted_reason).toBe('ledger_above_counter')
 })
 
 test('another writer in an output topic: nothing is concluded from it', async () => {

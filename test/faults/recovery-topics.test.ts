@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { Kafka, logLevel } from '../../src/runtime/kafka/kafkajs.ts'
+import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
+import { createLog } from '../../src/runtime/log.ts'
+import { INPUT_TOPIC, RETENTION_MS, SHIPMENT_TOPIC, type TopicName } from '../../src/schemas/topics.ts'
+import type { RunningProcessor } from '../../src/processor/start.ts'
+import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
+import { groupTool } from '../helpers/groups.ts'
+import { createInstallation, payment, type Installation } from '../helpers/installation.ts'
+import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
+import { commandOf, expectAudit, follow, remedyOf } from '../helpers/remedy.ts'
+import { stackEnv } from '../helpers/stack.ts'
+import { until } from '../helpers/until.ts'
+
+const LANES = 2
+let it: Installation
+let paid: string[]
+beforeEach(async () => {
+  it = await createInstallation({ partitions: LANES })
+  paid = []
+  await pay(12)
+  await work(untilOut)
+})
+afterEach(() => it.drop())
+
+async function pay(count: number) {
+  const orders = Array.from({ length: count }, (_, n) => `R${paid.length + n}`)
+  await it.createOrders(orders)
+  await it.send(orders.map((order) => payment(order)))
+  paid.push(...orders)
+}
+/** A processor comes, does what there is to do, and goes: Kafka's tools want a group without members. */
+async function work<T>(then: (processor: RunningProcessor) => Promise<T>): Promise<T> {
+  const processor = await startTestProcessor(it)
+  try {
+    await untilSettled([processor], LANES, 30_000)
+    return await then(processor)
+  } finally {
+    await processor.stop()
+  }
+}
+const untilOut = (processor: RunningProcessor) =>
+  until(
+    'all events are out',
+    () => processor.lanes().reduce((sum, { ledger = 0 }) => sum + ledger, 0) === 3 * paid.length,
+    60_000,
+  )
+const untilHalted =
+  (...reasons: string[]) =>
+  (processor: RunningProcessor) =>
+    until(
+      `the lanes halt: ${reasons.join(' or ')}`,
+      () => processor.lanes().every(({ haltReason = '' }) => reasons.includes(haltReason)),
+      30_000,
+    )
+/** The remedy that the page gives, on every lane, beside a processor; then a few more payments. */
+async function remedy(heading: string) {
+  for (const command of remedyOf(heading).filter((line) => !line.includes('audit run')))
+    for (const lane of command.includes('lane rebuild') ? [0, 1] : [0]) {
+      const { code, stderr, stdout } = await follow(command, { lane, lanes: LANES }, it.env())
+      expect([command, code, code === 0 ? '' : stderr + stdout]).toEqual([command, 0, ''])
+    }
+}
+async function expectExact(heading: string) {
+  await pay(4)
+  await work(untilOut)
+  await expectAudit(heading, it.env(), paid.length)
+  const seen = await readEvents(it.topics, { atLeast: 3 * paid.length })
+  expect(checkExactlyOnce(paid, seen, { inOrder: false })).toEqual(nothingWrong(paid))
+}
+
+const LEDGER = 'The ledger group is gone, or a tool has set it'
+test('the ledger group is deleted: halted; the remedy ends exact', async () => {
+  await groupTool(it).delete('ledger')
+  await work(async (processor) => {
+    await untilHalted('ledger_missing')(processor)
+    await remedy(LEDGER)
+  })
+  await expectExact(LEDGER)
+})
+
+test('both groups are deleted: halted; the remedy ends exact', async () => {
+  await groupTool(it).delete('ledger')
+  await groupTool(it).delete('input')
+  await work(async (processor) => {
+    await untilHalted('offsets_missing')(processor)
+    await remedy(LEDGER)
+  })
+  await expectExact(LEDGER)
+})
+
+test.each([
+  ['to the earliest', () => 0],
+  ['back', (end: number) => end - 2],
+  ['to the latest, though not all is applied', (end: number) => end + 2],
+  ['beyond the end', () => 1_000_000],
+  ['away', undefined],
+])('offsets of the input group are reset %s: exact, without doing anything', async (_, to) => {
+  const before = await groupTool(it).offsets('input')
+  await pay(4)
+  if (to === undefined) await groupTool(it).delete('input')
+  else for (const lane of [0, 1]) await groupTool(it).set('input', lane, to(before.get(lane)?.offset ?? 0))
+  await work(untilOut)
+  await expectExact('Offsets of the input group were reset')
+})
+
+const admin = () => {
+  const made = createTopicAdmin(
+    { brokers: stackEnv().KAFKA_BROKERS.split(','), ssl: false },
+    createLog('test', 'silent'),
+  )
+  onTestFinished(() => made.close())
+  return made
+}
+async function recreate(topic: TopicName) {
+  await admin().deleteTopics([it.topics.name(topic)])
+  await until('it is gone', async () => (await admin().describeTopics([it.topics.name(topic)])).size === 0)
+}
+
+const ANEW = 'The input topic was made anew'
+test('the input topic is deleted, and made anew: halted; the remedy ends exact', async () => {
+  await recreate(INPUT_TOPIC)
+  await follow(commandOf(ANEW, 'topics create'), { lanes: LANES }, it.env())
+  await pay(3)
+  await work(async (processor) => {
+    await untilHalted('applied_above_log', 'offsets_missing')(processor)
+    await remedy(ANEW)
+    await untilOut(processor)
+  })
+  await expectExact(ANEW)
+})
+
+test('it has grown past what was applied before anybody looked: no record of it is passed over', async () => {
+  await recreate(INPUT_TOPIC)
+  await follow(commandOf(ANEW, 'topics create'), { lanes: LANES }, it.env())
+  await pay(40)
+  await work(async (processor) => {
+    await untilHalted('offsets_missing')(processor)
+    const plain = await follow(commandOf(ANEW, 'lane rebuild').replace(' --from-start', ''), { lane: 0 }, it.env())
+    expect([plain.code, plain.stdout]).toEqual([3, expect.stringContaining('was about R')])
+    await remedy(ANEW)
+    await untilOut(processor)
+  })
+  await expectExact(ANEW)
+})
+
+test('an output topic is made anew: the audit names what is gone of it, and nothing else', async () => {
+  await recreate(SHIPMENT_TOPIC)
+  const spec = { topic: it.topics.name(SHIPMENT_TOPIC), partitions: LANES, replicationFactor: 1, minInsyncReplicas: 1 }
+  await admin().ensureTopics([{ ...spec, retentionMs: RETENTION_MS[SHIPMENT_TOPIC] }])
+  const before = paid.length
+  await pay(4)
+  await work(untilOut)
+  const { code, stdout } = await follow(
+    'paidonce audit run --since 7d --until 2099-01-01T00:00:00Z --output json',
+    {},
+    it.env(),
+  )
+  const { counts, findings } = JSON.parse(stdout) as {
+    counts: Record<string, number>
+    findings: { finding: string; out_trade_no: string; topic: string }[]
+  }
+  expect([code, counts]).toEqual([1, { missing: before, duplicate: 0, amount_mismatch: 0, extra: 0, late: 0 }])
+  expect(findings.map(({ out_trade_no: order }) => order).sort()).toEqual(paid.slice(0, before).sort())
+  expect(new Set(findings.map(({ topic }) => topic))).toEqual(new Set([SHIPMENT_TOPIC]))
+})
+
+const ADDED = 'Partitions were added by mistake'
+async function addPartition(topic: TopicName) {
+  const kafka = new Kafka({ brokers: stackEnv().KAFKA_BROKERS.split(','), logLevel: logLevel.NOTHING })
+  const client = kafka.admin()
+  await client.connect()
+  await client.createPartitions({ topicPartitions: [{ topic: it.topics.name(topic), count: LANES + 1 }] })
+  await client.disconnect()
+}
+async function expectRefusal(topic: TopicName) {
+  const fatal = Promise.withResolvers<Error>()
+  const processor = await startTestProcessor(it, {}, { onFatal: fatal.resolve })
+  try {
+    expect((await fatal.promise).message).toContain(
+      `${it.topics.name(topic)} has ${LANES + 1} partitions, ${LANES} are expected`,
+    )
+  } finally {
+    await processor.stop()
+  }
+}
+
+test('a partition is added to the input topic: no processor starts; made anew and read from its start, it ends exact', async () => {
+  await addPartition(INPUT_TOPIC)
+  await expectRefusal(INPUT_TOPIC)
+  await recreate(INPUT_TOPIC)
+  await follow(commandOf(ADDED, 'topics create'), { lanes: LANES }, it.env())
+  await pay(3)
+  await work(async (processor) => {
+    await untilHalted('applied_above_log', 'offsets_missing')(processor)
+    await remedy(ANEW)
+    await untilOut(processor)
+  })
+  await expectExact(ANEW)
+})
+
+test('a partition is added to an output topic: no processor starts; made anew, what comes goes out', async () => {
+  await addPartition(SHIPMENT_TOPIC)
+  await expectRefusal(SHIPMENT_TOPIC)
+  await recreate(SHIPMENT_TOPIC)
+  await remedy(ADDED)
+  await pay(4)
+  await work(untilOut)
+  const seen = await readEvents(it.topics)
+  const shipped = seen.filter(({ topic }) => topic === SHIPMENT_TOPIC).map(({ key }) => key)
+  expect(shipped.sort()).toEqual(paid.slice(-4).sort())
+})
