@@ -68,7 +68,7 @@ function judgeRecord(
   const row = rows.get(laneSeq)
   if (event.lane !== lane) say('extra', event, `it says lane ${event.lane}`)
   else if (row === undefined) {
-    const isOld = laneSeq < window.oldest && highest < window.oldest
+    const isOld = laneSeq >= 0 && laneSeq < window.oldest && highest < window.oldest
     if (imported.has(laneSeq)) {
       const isFirst = isWithin(window, laneSeq) && seen.add(laneSeq)
       if (isFirst && !window.isCatchingUp) say('extra', event, OUT_ALREADY)

@@ -85,6 +85,22 @@ test('a topic that retention has shortened, an outbox that is: undecided, and no
   ])
 })
 
+test('what is numbered and not out yet is not missing', async () => {
+  await pay(4)
+  await untilOut()
+  await processor.stop()
+  await it.database.pool.query(
+    `with l as (update lanes set next_seq = next_seq + 1 returning lane, next_seq - 1 as n)
+     insert into events (lane, lane_seq, topic, event_id, kind, key, cause, occurred_at)
+     select lane, n, $1, gen_random_uuid(), 'ship', 'x', 'x', now() from l`,
+    [SHIPMENT_TOPIC],
+  )
+  const { counts, undecided, result } = await audit(all())
+  expect([result, counts, undecided.map(({ reason }) => reason)]).toEqual([
+    ...['undecided', NONE, ['not_emitted', 'not_emitted']],
+  ])
+})
+
 test('a window has its own events only; the metrics tell of the last run', async () => {
   await pay(5)
   await untilOut()
