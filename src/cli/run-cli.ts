@@ -59,14 +59,15 @@ export function createProgram(run: Run): Command {
     const parent = noun === '' ? program : program.command(noun).description(about)
     for (const add of verbs) add(parent, run)
   }
-  throwInsteadOfExiting(program)
+  throwInsteadOfExiting(program, program.name())
   return program
 }
 
 /** Commander's own errors already have one clear line; here they get our exit codes and no `process.exit`. */
-function throwInsteadOfExiting(command: Command) {
+function throwInsteadOfExiting(command: Command, path: string) {
+  command.showHelpAfterError(`See: ${path} --help`)
   command.exitOverride().configureOutput({ outputError: (text, write) => write(alarming(printableLines(text))) })
-  for (const child of command.commands) throwInsteadOfExiting(child)
+  for (const child of command.commands) throwInsteadOfExiting(child, `${path} ${child.name()}`)
 }
 
 async function ask(question: string): Promise<void> {

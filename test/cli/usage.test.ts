@@ -41,7 +41,7 @@ test.each([
   [['dlq', 'discard', '0', '--note', 'n'], 'It must be an integer from 1'],
   [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor.'],
   [['callback', 'verify', 'x.http', '--at', 'noon'], 'with its offset or Z'],
-  [['migrate', '--force'], "unknown option '--force'"],
+  [['migrate', '--force'], "unknown option '--force'\nSee: paidonce migrate --help"],
   [['migrate'], 'DATABASE_URL'],
   [['schemas', 'register'], 'SCHEMA_REGISTRY_URL'],
   [['topics', 'create'], 'KAFKA_BROKERS'],
