@@ -103,7 +103,7 @@ function stepsOf(
       .map((a) => ({
         atMs: a.resolvedAtMs ?? 0,
         what: 'anomaly resolved',
-        detail: `${a.kind}: ${a.resolution ?? ''} by ${a.resolvedBy ?? 'itself'} ${a.reason ?? ''}`.trimEnd(),
+        detail: `${a.kind}: ${a.resolution ?? ''} by ${a.resolvedBy ?? 'itself'}${a.reason === null ? '' : `: ${a.reason}`}`,
       })),
   ]
   return steps.sort((a, b) => a.atMs - b.atMs)
