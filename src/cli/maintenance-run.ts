@@ -57,10 +57,12 @@ function shown(
       tables: sizes.map(([name, size]) => ({ table: name, bytes: size })),
     },
     text: [
-      table(
-        ['partition', dryRun ? 'would be' : 'is', 'why'],
-        work.map((one) => rowOf(one)),
-      ),
+      work.length === 0
+        ? `partitions: nothing ${dryRun ? 'would be' : 'was'} made or dropped`
+        : table(
+            ['partition', dryRun ? 'would be' : 'is', 'why'],
+            work.map((one) => rowOf(one)),
+          ),
       `orders ${verb}: ${archived.orders}${kept.length > 0 ? `; old enough, and kept: ${kept.join(', ')}` : ''}`,
       `settled long ago, ${dryRun ? 'would be removed' : 'removed'}: ${gone.length > 0 ? gone.join(', ') : 'nothing'}`,
       table(
