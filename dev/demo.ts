@@ -2,11 +2,13 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { onlyOne } from './parts/only-one.ts'
 import { MissingPrograms } from './parts/prerequisites.ts'
 import * as processes from './parts/process.ts'
 import { say, step } from './parts/progress.ts'
 import { startStack } from './parts/stack.ts'
-import { givenStack, LOCAL_DIR, runningStack, type StackEnv } from './parts/state.ts'
+import { GIVEN_STACK, givenStack, LOCAL_DIR, runningStack, type StackEnv } from './parts/state.ts'
+import { usageMistake } from './parts/usage.ts'
 import { play } from './demo/play.ts'
 import { report } from './demo/report.ts'
 import { TAMPERINGS, type Tampering } from './demo/tamper.ts'
@@ -34,6 +36,7 @@ async function main(): Promise<number> {
     say(USAGE)
     return values.help ? 0 : 2
   }
+  onlyOne('npm run demo', join(LOCAL_DIR, 'demo.pid'))
   return withStack((stack) => demo(stack, { orders, deliveries, seed, tampering }))
 }
 
@@ -54,9 +57,11 @@ async function demo(
 /** The stack that is given or runs, else one of our own, which is stopped at the end. */
 async function withStack(work: (stack: StackEnv) => Promise<number>): Promise<number> {
   processes.dieTogether()
-  const present = givenStack(process.env) ?? runningStack()
+  const given = givenStack(process.env)
+  if (given !== undefined) say(GIVEN_STACK)
+  const present = given ?? runningStack()
   if (present !== undefined) return work(present)
-  say('starting a local stack: Kafka, Postgres and a schema registry (the first time: about 2 minutes)')
+  say('starting a local stack: Kafka, Postgres and a schema registry (the first time: 2 to 5 minutes)')
   const dir = join(LOCAL_DIR, 'demo-stack')
   rmSync(dir, { recursive: true, force: true })
   const stack = await startStack({ dir })
@@ -70,12 +75,7 @@ async function withStack(work: (stack: StackEnv) => Promise<number>): Promise<nu
 try {
   process.exitCode = await main()
 } catch (error) {
-  say(
-    error instanceof MissingPrograms
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error),
-  )
-  process.exitCode = error instanceof MissingPrograms ? 3 : 1
+  const mistake = usageMistake(error)
+  say(mistake === undefined ? (error instanceof Error ? error.message : String(error)) : `${mistake}\n${USAGE}`)
+  process.exitCode = mistake !== undefined ? 2 : error instanceof MissingPrograms ? 3 : 1
 }

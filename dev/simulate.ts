@@ -8,6 +8,7 @@ import { runPlan } from '../src/simulator/run-plan.ts'
 import { ANSWER_MS_MAX, createSender } from '../src/simulator/send.ts'
 import { say } from './parts/progress.ts'
 import { LOCAL_DIR } from './parts/state.ts'
+import { usageMistake } from './parts/usage.ts'
 import { signerByHand } from './simulate/by-hand.ts'
 import { environmentOf, optionsIn, type Options } from './simulate/options.ts'
 
@@ -42,10 +43,16 @@ async function main(): Promise<number> {
   const answers = await sender.burst(sign.sender, sign.sign, options.copies)
   sender.close()
   for (const { status, heard, latencyMs } of answers) say(`${status ?? '---'} ${heard} in ${latencyMs.toFixed(1)} ms`)
+  if (answers.some(({ heard }) => heard === 'no_answer'))
+    say(`no answer from ${options.gateway}: does \`npm start\` run, and there? Its address: --gateway URL`)
   return answers.every(({ heard }) => heard === 'success') ? 0 : 1
 }
 
-function run(options: Options): Promise<number> {
+async function run(options: Options): Promise<number> {
+  if (options.plan['token'] === undefined && process.env['API_TOKEN'] === undefined) {
+    say('run creates orders and needs --token TOKEN: the one that `npm start` printed')
+    return 2
+  }
   const stop = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort())
   const config = readSimulatorConfig(environmentOf(options, SENDERS_DIR))
@@ -69,6 +76,7 @@ function keysOfStart(): [SenderKeys, ...SenderKeys[]] {
 try {
   process.exitCode = await main()
 } catch (error) {
-  say(error instanceof Error ? error.message : String(error))
-  process.exitCode = 1
+  const mistake = usageMistake(error)
+  say(mistake === undefined ? (error instanceof Error ? error.message : String(error)) : `${mistake}\n${USAGE}`)
+  process.exitCode = mistake === undefined ? 1 : 2
 }

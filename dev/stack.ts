@@ -13,6 +13,7 @@ import {
   writeState,
   type StackEnv,
 } from './parts/state.ts'
+import { usageMistake } from './parts/usage.ts'
 
 const USAGE = `usage: node dev/stack.ts up|down|status|env [--dir DIR]
 
@@ -84,7 +85,8 @@ if (import.meta.main)
   main().then(
     (code) => (process.exitCode = code),
     (error: unknown) => {
-      say(error instanceof MissingPrograms ? error.message : String(error))
-      process.exitCode = 1
+      const mistake = usageMistake(error)
+      say(mistake === undefined ? (error instanceof Error ? error.message : String(error)) : `${mistake}\n${USAGE}`)
+      process.exitCode = mistake !== undefined ? 2 : error instanceof MissingPrograms ? 3 : 1
     },
   )

@@ -43,6 +43,9 @@ function processRow(pid: number): ProcessRow | undefined {
 /** True while this very process lives (also when it is stopped by SIGSTOP). */
 export const isAlive = (id: ProcessId): boolean => processRow(id.pid)?.startedAt === id.startedAt
 
+/** This process. */
+export const self = (): ProcessId => ({ pid: process.pid, startedAt: processRow(process.pid)?.startedAt ?? '' })
+
 const launched = new Set<ProcessId>()
 
 /**

@@ -50,6 +50,10 @@ export function runningStack(dir = LOCAL_DIR): StackEnv | undefined {
   return state?.parts.every((part) => processes.isAlive(part.id)) === true ? state.env : undefined
 }
 
+/** Said before it is used: who has forgotten the variables would wonder. */
+export const GIVEN_STACK =
+  'using the stack that KAFKA_BROKERS, DATABASE_URL and SCHEMA_REGISTRY_URL name (unset them to have one started)'
+
 /** A stack that somebody else runs, named by the environment; all three or none. @throws Error when some are missing */
 export function givenStack(env: NodeJS.ProcessEnv): StackEnv | undefined {
   const names = ['KAFKA_BROKERS', 'DATABASE_URL', 'SCHEMA_REGISTRY_URL'] as const

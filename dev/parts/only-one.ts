@@ -1,0 +1,25 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { isAlive, self, type ProcessId } from './process.ts'
+
+/**
+ * Notes in `file` that this process is the one that uses the folders of `command`; the note counts until it ends.
+ * @throws Error naming the process that uses them already
+ */
+export function onlyOne(command: string, file: string): void {
+  const holder = read(file)
+  if (holder !== undefined && isAlive(holder))
+    throw new Error(
+      `\`${command}\` runs already in this folder (pid ${holder.pid}). Use that one, or end it with Ctrl-C.`,
+    )
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, JSON.stringify(self()))
+}
+
+function read(file: string): ProcessId | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as ProcessId
+  } catch {
+    return undefined // none, or half written by one that was killed
+  }
+}
