@@ -10,7 +10,7 @@ export function report(played: Played, dir: string): number {
   const { tally, expected, seen, killedLanes, takeovers, answersMs, eventsMs } = played
   const verdict = judge(expected, seen)
   const refused = tally.deliveries + tally.reports - tally.heard.success
-  const table = new Table({ head: ['', ''], style: { head: [], border: [] } })
+  const table = new Table({ style: { head: [], border: [] } })
   const row = (name: string, value: string | number) => table.push([name, String(value)])
   const orders = expected.paid.length + expected.uncertain.length + expected.unpaid.length
   row('orders', `${orders}, ${tally.orders} created, ${expected.paid.length} rightly paid`)

@@ -74,7 +74,7 @@ export async function registryProgram(): Promise<string> {
     // Go wants a home for its modules; a user without one gets it in our cache.
     const env = { HOME: homedir(), GOFLAGS: '-buildvcs=false', ...process.env }
     if (process.env['HOME'] === undefined) env.HOME = cacheDir()
-    await step('building the schema registry with Go', 'the first time; a minute or two on two cores', () =>
+    await step('building the schema registry with Go', 'the first time; a minute or two on two idle cores', () =>
       mustRun(go, ['build', '-o', join(target, 'schema-registry'), PROGRAM], { cwd: SOURCE, env }),
     )
   })
