@@ -1,26 +1,36 @@
 // `npm start`: the whole system on the local stack, until Ctrl-C.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
 import { createKeys } from '../src/simulator/create-keys.ts'
 import { cli, prepare, startService, type Service } from './demo/system.ts'
 import { untilStopped } from './demo/until-stopped.ts'
+import { onlyOne } from './parts/only-one.ts'
 import { MissingPrograms } from './parts/prerequisites.ts'
 import * as processes from './parts/process.ts'
 import { say, step } from './parts/progress.ts'
 import { startStack } from './parts/stack.ts'
-import { givenStack, LOCAL_DIR, runningStack } from './parts/state.ts'
+import { GIVEN_STACK, givenStack, LOCAL_DIR, runningStack } from './parts/state.ts'
+import { usageMistake } from './parts/usage.ts'
 
 const MERCHANT = 'flowershop'
 const PARTITIONS = 12
+const GATEWAY_PORT = 8080
 const dir = join(LOCAL_DIR, 'start')
+const envFile = join(dir, 'env')
 
 async function main(): Promise<void> {
+  parseArgs({ options: {} })
+  onlyOne('npm start', join(LOCAL_DIR, 'start.pid'))
   // Until all is up, Ctrl-C ends at once what was launched; later everything is stopped in order.
   processes.dieTogether({ signals: false })
   const starting = processes.dieTogether()
-  const present = givenStack(process.env) ?? runningStack()
+  const given = givenStack(process.env)
+  const present = given ?? runningStack()
+  if (given !== undefined) say(GIVEN_STACK)
   if (present === undefined)
-    say('starting a local stack: Kafka, Postgres and a schema registry (the first time: about 2 minutes)')
+    say('starting a local stack: Kafka, Postgres and a schema registry (the first time: 2 to 5 minutes)')
   const own = present === undefined ? await startStack({ dir: join(LOCAL_DIR, 'stack'), preferPorts: true }) : undefined
   const stack = present ?? own?.env
   const keys = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
@@ -47,21 +57,49 @@ async function main(): Promise<void> {
   const start = (name: string, port: number, metricsPort: number) =>
     startService({ name, main: `src/${name}/main.ts`, env, logDir: join(dir, 'logs'), port, metricsPort })
   const services = await step('starting gateway, processor and api', 'about 3 s', () =>
-    Promise.all([start('gateway', 8080, 9464), start('processor', 0, 9465), start('api', 8081, 9466)]),
+    Promise.all([start('gateway', GATEWAY_PORT, 9464), start('processor', 0, 9465), start('api', 8081, 9466)]),
   )
   const [gateway, processor, api] = services
-  say(help(gateway, processor, api, token))
+  writeEnv({ ...stack, MERCHANTS_DIR: keys.merchantsDir }, token)
+  say(help(gateway, processor, api, token, await freeOrder(stack?.DATABASE_URL)))
   const stopped = untilStopped(services)
   starting.release()
   await stopped.finally(() =>
     step('stopping', 'about 5 s', async () => {
+      rmSync(envFile, { force: true })
       await Promise.all(services.map((service) => service.stop()))
       await own?.stop()
     }),
   )
 }
 
-const help = (gateway: Service, processor: Service, api: Service, token: string) => `
+/** For a shell in which the command line speaks to what runs here, and `paidonce …` is written as in the documents. */
+function writeEnv(env: Readonly<Record<string, string>>, token: string): void {
+  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+  const cli = [process.execPath, join(import.meta.dirname, '..', 'src', 'cli', 'main.ts')].map(quoted).join(' ')
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`)
+  mkdirSync(dir, { recursive: true })
+  // Set for this one program alone: exported they would name the stack of a later `npm run demo`, too.
+  const lines = [`export TOKEN=${quoted(token)}`, `paidonce() { ${[...variables, cli].join(' ')} "$@"; }`, '']
+  writeFileSync(envFile, lines.join('\n'), { mode: 0o600 })
+}
+
+/** A number that no earlier start's walk through has used: what was done then is still there. */
+async function freeOrder(databaseUrl: string | undefined): Promise<string> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ next: number }>(
+      `select coalesce(max(substring(out_trade_no from '^A-([0-9]{1,6})$')::int), 0) + 1 as next from orders where merchant = $1`,
+      [MERCHANT],
+    )
+    return `A-${rows[0]?.next ?? 1}`
+  } finally {
+    await client.end()
+  }
+}
+
+const help = (gateway: Service, processor: Service, api: Service, token: string, order: string) => `
 paidonce runs until Ctrl-C. Logs: .local/start/logs
 
   gateway    ${gateway.url}/callbacks/:provider/${MERCHANT}     metrics ${gateway.metricsUrl}/metrics
@@ -71,23 +109,30 @@ paidonce runs until Ctrl-C. Logs: .local/start/logs
 Create an order:
 
   curl -s ${api.url}/v1/orders -H 'authorization: Bearer ${token}' -H 'content-type: application/json' \\
-    -d '{"merchant":"${MERCHANT}","out_trade_no":"A-1","amount_minor":990,"currency":"CNY","expires_at":"${tomorrow()}"}'
+    -d '{"merchant":"${MERCHANT}","out_trade_no":"${order}","amount_minor":990,"currency":"CNY","expires_at":"${tomorrow()}"}'
 
 Pay it, as WeChat Pay would, three times at once:
 
-  npm run -s simulate -- pay A-1 --amount-minor 990 --copies 3
+  npm run -s simulate -- pay ${order} --amount-minor 990 --copies 3${gatewayFlag(gateway)}
 
 See what became of it:
 
-  curl -s ${api.url}/v1/orders/${MERCHANT}/A-1/timeline -H 'authorization: Bearer ${token}'
+  curl -s ${api.url}/v1/orders/${MERCHANT}/${order}/timeline -H 'authorization: Bearer ${token}'
+
+Or with the command line, for which this file sets the variables:
+
+  . ${relative(process.cwd(), envFile)}
+  paidonce order timeline ${MERCHANT} ${order}
 `
+const gatewayFlag = ({ url }: Service) => (url.endsWith(`:${GATEWAY_PORT}`) ? '' : ` --gateway ${url}`)
 const tomorrow = () => new Date(Date.now() + 86_400_000).toISOString().replace(/\.\d+Z/, 'Z')
 
 try {
   await main()
 } catch (error) {
-  say(error instanceof MissingPrograms ? error.message : error instanceof Error ? error.message : String(error))
-  process.exitCode = error instanceof MissingPrograms ? 3 : 1
+  const mistake = usageMistake(error)
+  say(mistake === undefined ? (error instanceof Error ? error.message : String(error)) : `${mistake}: usage: npm start`)
+  process.exitCode = mistake !== undefined ? 2 : error instanceof MissingPrograms ? 3 : 1
 }
 // Pools and readers of a failed start must not keep the process.
 process.exit()
