@@ -99,7 +99,12 @@ test('owners that fail one after another and let go in order leave no mark on th
 /** A process that was never here before takes the record alone, and Postgres does not let it in time. */
 async function failAlone(url: string): Promise<Incarnation> {
   const { session, position, apply } = await openLane(url)
-  const producer = { commit: () => Promise.resolve(), isDead: () => false, close: () => Promise.resolve() }
+  const producer = {
+    commit: () => Promise.resolve(),
+    prove: () => Promise.resolve(),
+    isDead: () => false,
+    close: () => Promise.resolve(),
+  }
   const incarnation: Incarnation = { joins: 1, producer, session, position, suspectUntil: 1 }
   const record = aRecord(0, 'A', [aFact('p')])
   const run = runAlone(incarnation, [record], 1, {
