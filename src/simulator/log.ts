@@ -56,6 +56,7 @@ const DeliveryLine = z.object({
   /** Without it: that payment of that amount. */
   facts: z.array(StatedFact).optional(),
   isSlow: z.boolean().optional(),
+  requestSha256: z.string().optional(),
 })
 
 /** One delivery of a provider's callback about anything but a payment alone: `amountMinor` is its own. */

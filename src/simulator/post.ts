@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { request, type Agent, type ClientRequest } from 'node:http'
 import type { Clock } from '../runtime/clock.ts'
 import type { Heard } from './log.ts'
@@ -25,6 +26,7 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
   const { url, agent, manner, answerMsMax, clock } = way
   const atMs = clock.now().getTime()
   const startedMs = clock.elapsedMs()
+  const requestSha256 = sha256Of(headers, rawBody)
   return new Promise((resolve) => {
     const sent = request(new URL(path, url), {
       // What ends in the middle leaves a socket that nobody else can use.
@@ -34,7 +36,7 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
       signal: AbortSignal.timeout(answerMsMax),
     })
     const end = (status: number | null, heard: Heard) =>
-      resolve({ gateway: url, atMs, latencyMs: clock.elapsedMs() - startedMs, status, heard })
+      resolve({ gateway: url, atMs, latencyMs: clock.elapsedMs() - startedMs, status, heard, requestSha256 })
     sent.on('error', () => end(null, 'no_answer'))
     sent.on('response', (response) => {
       let body = ''
@@ -55,6 +57,14 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
     else if (manner === 'slow') trickle(sent, rawBody, way)
     else sent.write(rawBody.subarray(0, rawBody.length / 2), () => sent.destroy())
   })
+}
+
+/** Where a provider signs in a header; elsewhere the signature is in the body. */
+const SIGNATURE_HEADERS = ['wechatpay-signature', 'stripe-signature', 'webhook-signature']
+
+function sha256Of(headers: SignedRequest['headers'], rawBody: Buffer): string {
+  const signature = SIGNATURE_HEADERS.map((name) => headers[name] ?? '').join('')
+  return createHash('sha256').update(rawBody).update('\0').update(signature).digest('hex')
 }
 
 /** The head at once; then, at each tick, as many bytes as are due, since a timer cannot tick for each. */
