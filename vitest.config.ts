@@ -11,7 +11,13 @@ export default defineConfig({
         test: {
           name: 'pure',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.int.test.ts', 'test/faults/**', 'test/deploy/**', 'test/simulation/**'],
+          exclude: [
+            'test/**/*.int.test.ts',
+            'test/faults/**',
+            'test/deploy/**',
+            'test/simulation/**',
+            'test/chaos/checker.test.ts',
+          ],
           testTimeout: 30_000,
         },
       },
@@ -42,6 +48,15 @@ export default defineConfig({
           include: ['test/faults/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        test: {
+          name: 'chaos',
+          include: ['test/chaos/checker.test.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 180_000,
           fileParallelism: false,
         },
       },

@@ -1,4 +1,4 @@
-import { COMPOSE, GO, JAVA, MAVEN, PROMETHEUS, type Prerequisite } from './parts/prerequisites.ts'
+import { COMPOSE, GO, JAVA, MAVEN, OPENSSL, PROMETHEUS, PSQL, type Prerequisite } from './parts/prerequisites.ts'
 
 /** A vitest project of the same name, and what it needs that npm does not bring. */
 export interface Suite {
@@ -24,4 +24,5 @@ export const SUITES: readonly Suite[] = [
   { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: STACK },
   { name: 'dashboard', about: 'its queries against a running system', stack: true, needs: [...STACK, PROMETHEUS] },
   { name: 'faults', about: 'kills, freezes, restarts', stack: true, needs: STACK },
+  { name: 'chaos', about: 'the independent checker', stack: false, needs: [...STACK, PSQL, OPENSSL] },
 ]

@@ -10,19 +10,27 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.admin.TopicDescription;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.ElectionType;
+import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionInfo;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -37,6 +45,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *                                                                    "seenMs", until anything comes from stdin
  *   write  BOOTSTRAP [COMPRESSION]                                   lines from stdin, each to its topic and partition
  *   delete BOOTSTRAP TOPIC PARTITION BEFORE                          deletes the records before that offset
+ *   ends   BOOTSTRAP TOPIC[,TOPIC…]                                  "topic partition end stableEnd" a line: what is
+ *                                                                    there, and what read_committed may read up to
+ *   move   BOOTSTRAP TOPIC[,TOPIC…]                                  gives every partition its next replica as leader;
+ *                                                                    prints how many leaders moved
  */
 public class Topics {
   static final ObjectMapper JSON = new ObjectMapper();
@@ -51,6 +63,8 @@ public class Topics {
       case "follow" -> follow(settings, args[2].split(","));
       case "write" -> write(settings, args.length > 2 ? args[2] : "none");
       case "delete" -> delete(settings, new TopicPartition(args[2], Integer.parseInt(args[3])), Long.parseLong(args[4]));
+      case "ends" -> ends(settings, args[2].split(","));
+      case "move" -> move(settings, List.of(args[2].split(",")));
       default -> throw new IllegalArgumentException(args[0]);
     }
   }
@@ -151,5 +165,54 @@ public class Topics {
     try (Admin admin = Admin.create(settings)) {
       admin.deleteRecords(Map.of(partition, RecordsToDelete.beforeOffset(before))).all().get();
     }
+  }
+
+  static void ends(Properties settings, String[] topics) throws Exception {
+    settings.put("enable.auto.commit", "false");
+    List<TopicPartition> partitions = new ArrayList<>();
+    List<Map<TopicPartition, Long>> ends = new ArrayList<>();
+    for (String isolation : List.of("read_uncommitted", "read_committed")) {
+      settings.put("isolation.level", isolation);
+      var bytes = new ByteArrayDeserializer();
+      try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
+        if (partitions.isEmpty())
+          for (String topic : topics)
+            for (PartitionInfo info : consumer.partitionsFor(topic)) partitions.add(new TopicPartition(topic, info.partition()));
+        ends.add(consumer.endOffsets(partitions));
+      }
+    }
+    for (TopicPartition p : partitions)
+      System.out.println(p.topic() + " " + p.partition() + " " + ends.get(0).get(p) + " " + ends.get(1).get(p));
+  }
+
+  static void move(Properties settings, List<String> topics) throws Exception {
+    try (Admin admin = Admin.create(settings)) {
+      Map<TopicPartition, Integer> before = leaders(admin, topics);
+      Map<TopicPartition, Optional<NewPartitionReassignment>> orders = new HashMap<>();
+      for (TopicDescription topic : admin.describeTopics(topics).allTopicNames().get().values())
+        for (TopicPartitionInfo info : topic.partitions()) {
+          List<Integer> ids = new ArrayList<>(info.replicas().stream().map(Node::id).toList());
+          Collections.rotate(ids, -1);
+          orders.put(new TopicPartition(topic.name(), info.partition()), Optional.of(new NewPartitionReassignment(ids)));
+        }
+      admin.alterPartitionReassignments(orders).all().get();
+      for (int tries = 0; tries < 50 && !admin.listPartitionReassignments().reassignments().get().isEmpty(); tries++) Thread.sleep(100);
+      // One that cannot be elected, as its broker is away, keeps its leader.
+      admin.electLeaders(ElectionType.PREFERRED, orders.keySet()).partitions().get();
+      long moved = 0;
+      for (int tries = 0; tries < 20 && moved == 0; tries++) {
+        moved = leaders(admin, topics).entrySet().stream().filter(e -> !e.getValue().equals(before.get(e.getKey()))).count();
+        Thread.sleep(100);
+      }
+      System.out.println(moved);
+    }
+  }
+
+  static Map<TopicPartition, Integer> leaders(Admin admin, List<String> topics) throws Exception {
+    Map<TopicPartition, Integer> leaders = new HashMap<>();
+    for (TopicDescription topic : admin.describeTopics(topics).allTopicNames().get().values())
+      for (TopicPartitionInfo info : topic.partitions())
+        leaders.put(new TopicPartition(topic.name(), info.partition()), info.leader() == null ? -1 : info.leader().id());
+    return leaders;
   }
 }

@@ -43,20 +43,39 @@ export async function javaRead(options: ReadOptions): Promise<JavaRecord[]> {
   return records
 }
 
-/** Appends records as they are; without a partition, Kafka's own partitioner takes the key. */
+/** Appends records as they are; without a partition, Kafka's own partitioner takes the key. @returns their places */
 export async function javaWrite(
   brokers: string,
   records: readonly (Pick<JavaRecord, 'topic' | 'key' | 'value'> &
     Partial<Pick<JavaRecord, 'partition' | 'headers'>>)[],
   compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd' = 'none',
-): Promise<void> {
+): Promise<{ partition: number; offset: number }[]> {
   const lines = records.map((record) => JSON.stringify({ ...record, value: record.value?.toString('base64') ?? null }))
-  await javaTopics(['write', brokers, compression], `${lines.join('\n')}\n`, () => undefined)
+  const places: { partition: number; offset: number }[] = []
+  await javaTopics(['write', brokers, compression], `${lines.join('\n')}\n`, (line) => {
+    const [partition, offset] = line.split(' ')
+    places.push({ partition: Number(partition), offset: Number(offset) })
+  })
+  return places
 }
 
 /** Deletes every record of a partition before an offset, as Kafka's `kafka-delete-records` does. */
 export async function javaDeleteBefore(brokers: string, topic: string, partition: number, before: number) {
   await javaTopics(['delete', brokers, topic, String(partition), String(before)], '', () => undefined)
+}
+
+/** Where each partition ends, for all and for read_committed readers, as `topic partition end stableEnd` a line. */
+export async function javaEnds(brokers: string, topics: readonly string[]): Promise<string[]> {
+  const lines: string[] = []
+  await javaTopics(['ends', brokers, topics.join(',')], '', (line) => lines.push(line))
+  return lines
+}
+
+/** Gives every partition its next replica as leader. @returns how many leaders moved */
+export async function javaMoveLeaders(brokers: string, topics: readonly string[]): Promise<number> {
+  let moved = 0
+  await javaTopics(['move', brokers, topics.join(',')], '', (line) => (moved = Number(line)))
+  return moved
 }
 
 /**

@@ -97,6 +97,18 @@ export const PROMETHEUS: Prerequisite = {
   debian: 'prometheus',
   how: 'apt install prometheus, or https://prometheus.io/download',
 }
+export const PSQL: Prerequisite = {
+  name: 'psql',
+  find: onPathOnly('psql'),
+  debian: 'postgresql-client',
+  how: 'apt install postgresql-client, or https://www.postgresql.org/download',
+}
+export const OPENSSL: Prerequisite = {
+  name: 'openssl',
+  find: onPathOnly('openssl'),
+  debian: 'openssl',
+  how: 'apt install openssl, or https://www.openssl.org',
+}
 export const COMPOSE: Prerequisite = {
   name: 'docker-compose',
   find: onPathOnly('docker-compose'),

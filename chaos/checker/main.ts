@@ -1,0 +1,13 @@
+import { check } from './check.ts'
+import { readCapture } from './read-capture.ts'
+
+// usage: node chaos/checker/main.ts DIR: prints the verdict as JSON; exit 0: nothing is wrong, 1: something is, 2: usage.
+const [dir] = process.argv.slice(2)
+if (dir === undefined) {
+  process.stderr.write('usage: node chaos/checker/main.ts CAPTURE_DIR\n')
+  process.exitCode = 2
+} else {
+  const verdict = await check(readCapture(dir))
+  process.stdout.write(`${JSON.stringify(verdict, undefined, 2)}\n`)
+  process.exitCode = verdict.ok ? 0 : 1
+}

@@ -1,0 +1,33 @@
+import type { Oracle, Violation } from '../reading.ts'
+
+/** O13: no secret in any log, message or table, in none of the usual codings. */
+export const secret: Oracle = {
+  id: 'O13',
+  about: 'no secret, nor its base64 or hex, in logs, tables and messages',
+  clauses: ['secret_leaked'],
+  check: ({ secrets, logs, tables, output, messages }) => {
+    const codings = secrets.flatMap(({ name, value }) => {
+      const bare = value.replace(/^whsec_/, '')
+      const pem = /-----BEGIN [^-]+-----\s+(\S{40,})/.exec(value)?.[1]
+      const text = pem ?? bare
+      return [text, Buffer.from(text).toString('base64').replace(/=+$/, ''), Buffer.from(text).toString('hex')].map(
+        (coded) => ({ name, coded }),
+      )
+    })
+    const places = [
+      ...logs.map(({ name, text }) => ({ name: `log ${name}`, text })),
+      ...Object.entries(tables).map(([name, rows]) => ({
+        name: `table ${name}`,
+        text: rows.map((row) => JSON.stringify(row)).join('\n'),
+      })),
+      { name: 'headers', text: output.map(({ headers, key }) => `${key ?? ''} ${JSON.stringify(headers)}`).join('\n') },
+      { name: 'messages', text: messages.map(({ message }) => JSON.stringify(message)).join('\n') },
+    ]
+    const violations = places.flatMap(({ name, text }): Violation[] =>
+      codings
+        .filter(({ coded }) => text.includes(coded))
+        .map((found) => ({ clause: 'secret_leaked', what: `${found.name} in ${name}` })),
+    )
+    return { examined: places.length * secrets.length, violations }
+  },
+}

@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Capture } from '../../chaos/checker/capture.ts'
+import { check, oraclesOf, type Verdict } from '../../chaos/checker/check.ts'
+import { createOpenssl } from '../../chaos/checker/openssl.ts'
+import { readCapture } from '../../chaos/checker/read-capture.ts'
+import { playSmall } from '../../chaos/system/play-small.ts'
+import type { Service } from '../../dev/demo/system.ts'
+import * as processes from '../../dev/parts/process.ts'
+import type { Stack } from '../../dev/parts/stack.ts'
+import { LOCAL_DIR } from '../../dev/parts/state.ts'
+import { ownStack } from '../helpers/own-stack.ts'
+import { until } from '../helpers/until.ts'
+import { CORRUPTIONS } from './corruptions.ts'
+
+let stack: Stack
+let dir: string
+let good: Capture
+const openssl = createOpenssl()
+
+const named = ({ oracles }: Verdict) =>
+  oracles.flatMap(({ id, violated }) => Object.keys(violated).map((clause) => `${id}.${clause}`))
+
+beforeAll(async () => {
+  mkdirSync(join(LOCAL_DIR, 'chaos'), { recursive: true })
+  dir = mkdtempSync(join(LOCAL_DIR, 'chaos', 'self-test-'))
+  stack = await ownStack({ registryInMemory: true })
+  good = readCapture(await playSmall({ stack, dir: join(dir, 'good'), seed: 7, orders: 80 }))
+}, 180_000)
+afterAll(async () => {
+  await stack.stop()
+  rmSync(dir, { recursive: true, force: true })
+})
+
+test('a run in which nothing went wrong is clean, and every oracle had something to look at', async () => {
+  const verdict = await check(good, openssl)
+  expect(verdict.oracles.flatMap(({ examples }) => examples)).toEqual([])
+  expect(verdict.ok).toBe(true)
+  // No faults, poison, samples or operators in it.
+  const idle = ['O11', 'O12', 'O14']
+  for (const { id, examined } of verdict.oracles) if (!idle.includes(id)) expect(examined, id).toBeGreaterThan(0)
+})
+
+describe('a bad capture is reported by exactly its clause:', () => {
+  test.each(CORRUPTIONS)('%s', async (clause, corrupt) => {
+    expect(named(await check(corrupt(good), openssl))).toEqual([clause])
+  })
+
+  test('there is one for every clause', () => {
+    const clauses = oraclesOf(openssl).flatMap((oracle) => oracle.clauses.map((clause) => `${oracle.id}.${clause}`))
+    expect(CORRUPTIONS.map(([clause]) => clause)).toEqual(clauses)
+  })
+})
+
+describe('a processor with a broken rule is reported:', () => {
+  const main = 'chaos/mutants/processor.ts'
+  /** In the midst of the load, so that the other one finds what it left. */
+  const end =
+    (signal: NodeJS.Signals) =>
+    async ([processor]: readonly Service[], seen: () => number) => {
+      await until('workers have seen some events', () => seen() >= 40, 60_000)
+      if (processor === undefined) throw new Error('no processor was started')
+      processes.signal(processor.id, signal)
+      await processes.gone(processor.id, 30_000)
+    }
+  test.each([
+    ['ledger_ignored', 'O4.duplicated', 'SIGKILL'],
+    ['facts_apart', 'O3.order_differs', 'SIGUSR2'],
+  ] as const)('%s: %s', async (mutant, clause, signal) => {
+    const capture = await playSmall({
+      ...{ stack, dir: join(dir, mutant), seed: 11, orders: 120, processorMain: main, env: { MUTANT: mutant } },
+      meddle: end(signal),
+    })
+    const verdict = await check(readCapture(capture), openssl)
+    console.log(mutant, named(verdict))
+    expect(named(verdict)).toContain(clause)
+  })
+})
