@@ -6,6 +6,8 @@ import { INPUT_TOPIC, inputGroup, ledgerGroup } from '../../src/schemas/topics.t
 /** Where a lane stands, from Kafka and Postgres. */
 export interface LaneState {
   readonly lane: number
+  /** Where its records end. */
+  readonly end: number
   /** Records not yet read for good. */
   readonly lag: number
   /** The number of the next event, in Postgres. */
@@ -44,7 +46,7 @@ export async function watchLanes(options: {
             offsets.logRange(topic, lane),
           ])
           const lag = range.end - (group?.offset ?? range.start)
-          return { lane, lag, nextSeq: Number(next_seq), ledger: ledger?.offset ?? 0 }
+          return { lane, end: range.end, lag, nextSeq: Number(next_seq), ledger: ledger?.offset ?? 0 }
         }),
       )
     },

@@ -14,6 +14,13 @@ export interface KafkaCluster {
 
 export interface KafkaNode extends Part {
   readonly dataDir: string
+  /** By the names asked for: where the broker listens for that kind of client, and where it tells it to come. */
+  readonly links: Readonly<Record<string, Link>>
+}
+
+export interface Link {
+  readonly listen: number
+  readonly advertised: number
 }
 
 export interface KafkaOptions {
@@ -23,6 +30,8 @@ export interface KafkaOptions {
   readonly preferredPort?: number
   /** More lines of server.properties; the later one of a name wins. */
   readonly settings?: readonly string[]
+  /** Kinds of clients that are sent to a port of their own, at which somebody else forwards to the broker. */
+  readonly links?: readonly string[]
 }
 
 const CLUSTER_ID = 'cGFpZG9uY2UtbG9jYWwtMQ'
@@ -31,12 +40,13 @@ const CLUSTER_ID = 'cGFpZG9uY2UtbG9jYWwtMQ'
 export async function startKafka(options: KafkaOptions): Promise<KafkaCluster> {
   const program = await kafkaProgram()
   const count = options.nodes ?? 1
-  const ports: { client: number; controller: number }[] = []
-  for (let i = 0; i < count; i++)
-    ports.push({
-      client: await choosePort(options.preferredPort === undefined ? undefined : options.preferredPort + i),
-      controller: await choosePort(),
-    })
+  const ports: NodeOptions['port'][] = []
+  for (let i = 0; i < count; i++) {
+    const links: Record<string, Link> = {}
+    for (const name of options.links ?? []) links[name] = { listen: await choosePort(), advertised: await choosePort() }
+    const client = await choosePort(options.preferredPort === undefined ? undefined : options.preferredPort + i)
+    ports.push({ client, controller: await choosePort(), links })
+  }
   const voters = ports.map((port, i) => `${i + 1}@127.0.0.1:${port.controller}`).join(',')
   const nodes = await Promise.all(
     ports.map((port, i) => startNode(program, { ...options, nodeId: i + 1, count, voters, port })),
@@ -48,7 +58,11 @@ interface NodeOptions extends KafkaOptions {
   readonly nodeId: number
   readonly count: number
   readonly voters: string
-  readonly port: { readonly client: number; readonly controller: number }
+  readonly port: {
+    readonly client: number
+    readonly controller: number
+    readonly links: Readonly<Record<string, Link>>
+  }
 }
 
 async function startNode(program: KafkaProgram, node: NodeOptions): Promise<KafkaNode> {
@@ -85,20 +99,24 @@ async function startNode(program: KafkaProgram, node: NodeOptions): Promise<Kafk
       if (alive < wanted) throw new Error(`it knows ${alive} of ${wanted} brokers`)
     },
   })
-  return Object.defineProperties({ dataDir: data }, Object.getOwnPropertyDescriptors(part)) as KafkaNode
+  const more = { dataDir: data, links: node.port.links }
+  return Object.defineProperties(more, Object.getOwnPropertyDescriptors(part)) as KafkaNode
 }
 
 function properties(node: NodeOptions, data: string): string {
   const majority = Math.floor(node.count / 2) + 1
+  const links = Object.entries(node.port.links).map(([name, link]) => ({ name: name.toUpperCase(), ...link }))
+  const listeners = (port: (link: Link) => number) =>
+    links.map((link) => `,${link.name}://127.0.0.1:${port(link)}`).join('')
   return [
     'process.roles=broker,controller',
     `node.id=${node.nodeId}`,
     `controller.quorum.voters=${node.voters}`,
-    `listeners=PLAINTEXT://127.0.0.1:${node.port.client},CONTROLLER://127.0.0.1:${node.port.controller}`,
-    `advertised.listeners=PLAINTEXT://127.0.0.1:${node.port.client}`,
+    `listeners=PLAINTEXT://127.0.0.1:${node.port.client},CONTROLLER://127.0.0.1:${node.port.controller}${listeners(({ listen }) => listen)}`,
+    `advertised.listeners=PLAINTEXT://127.0.0.1:${node.port.client}${listeners(({ advertised }) => advertised)}`,
     'inter.broker.listener.name=PLAINTEXT',
     'controller.listener.names=CONTROLLER',
-    'listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+    `listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT${links.map(({ name }) => `,${name}:PLAINTEXT`).join('')}`,
     `log.dirs=${data}`,
     'auto.create.topics.enable=false',
     `default.replication.factor=${node.count}`,

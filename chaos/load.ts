@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import type { World } from './system/world.ts'
+
+export interface Load {
+  /** Resolves with the simulator's exit code when everything was sent and heard: 1 if something was wrongly accepted. */
+  readonly done: Promise<number>
+  readonly logFile: string
+}
+
+/** Of each callback. Two at the same instant and one later: more than a provider repeats, as duplicates are the point. */
+const DELIVERIES = 3
+/** Enough for an open loop: who waits for an answer holds up nobody else. */
+const IN_FLIGHT_MAX = 2_000
+const AGAIN_MS = 10_000
+
+/** The senders as a process of their own: arrivals do not wait for answers. */
+export function startLoad(world: World, options: { seed: number; ordersPerSec: number; seconds: number }): Load {
+  const logFile = join(world.dir, 'simulation.jsonl')
+  const main = join(import.meta.dirname, '..', 'src', 'simulator', 'main.ts')
+  const env = {
+    ...process.env,
+    ...{ GATEWAY_URLS: world.gatewayUrls.join(','), API_URL: world.api.url, API_TOKEN: world.token },
+    ...{ SENDERS_DIR: join(world.dir, 'senders'), SIMULATION_LOG: logFile, SEED: String(options.seed) },
+    ...{ ORDERS: String(options.ordersPerSec * options.seconds), DELIVERIES_PER_ORDER: String(DELIVERIES) },
+    ...{ SPREAD_MS: String(options.seconds * 1_000), AGAIN_MS: String(AGAIN_MS), IN_FLIGHT_MAX: String(IN_FLIGHT_MAX) },
+    ...{ REPORT_SHARE: '0.2', SLOW_SHARE: '0.005', CUT_OFF_SHARE: '0.01', TIME_SCALE: '0.01' },
+  }
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = createWriteStream(join(world.dir, 'simulator.log'))
+  child.stdout.pipe(output)
+  child.stderr.pipe(output)
+  process.on('exit', () => child.kill('SIGKILL'))
+  return { logFile, done: new Promise((resolve) => child.once('close', (code) => resolve(code ?? 1))) }
+}

@@ -1,0 +1,70 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { GO, JAVA, MAVEN, MissingPrograms, OPENSSL, PSQL, requirePrograms } from '../dev/parts/prerequisites.ts'
+import * as processes from '../dev/parts/process.ts'
+import { say } from '../dev/parts/progress.ts'
+import { LOCAL_DIR } from '../dev/parts/state.ts'
+import { play } from './play.ts'
+import { reportOf, tableOf } from './report.ts'
+import { writeReport } from './write-report.ts'
+
+const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-sec N] [--write]
+
+Runs the whole system on three brokers of its own, with load and faults, for N minutes (default 5), heals it, and has the
+independent checker look at what is left. The same seed draws the same load and the same faults. --write puts the run's
+table into docs/reliability.md. Everything of the run stays in .local/chaos/SEED.`
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      minutes: { type: 'string', default: '5' },
+      seed: { type: 'string', default: String(randomInt(1, 2 ** 31)) },
+      'orders-per-sec': { type: 'string', default: '10' },
+      write: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const [minutes, seed, ordersPerSec] = [values.minutes, values.seed, values['orders-per-sec']].map(Number) as [
+    number,
+    number,
+    number,
+  ]
+  const isSound =
+    minutes > 0 && minutes <= 600 && Number.isSafeInteger(seed) && seed > 0 && ordersPerSec >= 1 && ordersPerSec <= 200
+  if (values.help || !isSound) {
+    say(USAGE)
+    return values.help ? 0 : 2
+  }
+  processes.dieTogether()
+  await requirePrograms([JAVA, MAVEN, GO, PSQL, OPENSSL])
+  const appId = `x${Date.now().toString(36)}${randomBytes(2).toString('hex')}`
+  const dir = join(LOCAL_DIR, 'chaos', String(seed))
+  rmSync(dir, { recursive: true, force: true })
+  mkdirSync(dir, { recursive: true })
+  say(`chaos: ${minutes} minutes, seed ${seed}, ${ordersPerSec} orders/s; ${dir}`)
+  const played = await play({ dir, appId, seed, minutes, ordersPerSec })
+  const report = reportOf(played, { seed, minutes, ordersPerSec })
+  writeFileSync(join(dir, 'report.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+  say(tableOf(report))
+  for (const { id, examples } of played.verdict.oracles) for (const example of examples) say(`✖ ${id} ${example}`)
+  if (values.write) writeReport(report)
+  process.stdout.write(`${JSON.stringify(report)}\n`)
+  return report.ok ? 0 : 1
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  say(
+    error instanceof MissingPrograms
+      ? error.message
+      : error instanceof Error
+        ? (error.stack ?? error.message)
+        : String(error),
+  )
+  process.exitCode = error instanceof MissingPrograms ? 3 : 1
+}
+// Clients of stores that are gone must not keep the process.
+process.exit()

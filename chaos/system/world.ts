@@ -1,0 +1,135 @@
+import { join } from 'node:path'
+import type { LaneWatch } from '../../dev/demo/lanes.ts'
+import { watchLanes } from '../../dev/demo/lanes.ts'
+import { cli, prepare } from '../../dev/demo/system.ts'
+import { startKafka, type KafkaCluster } from '../../dev/parts/kafka.ts'
+import { createDatabase as createRegistryDatabase, startPostgres, type Postgres } from '../../dev/parts/postgres.ts'
+import { choosePort } from '../../dev/parts/ports.ts'
+import { REGISTRY_DATABASE, startRegistry, type SchemaRegistry } from '../../dev/parts/registry.ts'
+import { createKeys } from '../../src/simulator/create-keys.ts'
+import { INPUT, OUTPUTS } from '../checker/capture.ts'
+import { startProxy, type Proxy } from '../proxy/tcp-proxy.ts'
+import { manage, type Managed } from './managed.ts'
+import { createDatabase } from './play-small.ts'
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
+
+/** The whole system as processes, with a proxy on every link. */
+export interface World {
+  readonly dir: string
+  readonly appId: string
+  readonly topicPrefix: string
+  readonly inputTopic: string
+  readonly topics: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly token: string
+  readonly kafka: KafkaCluster
+  readonly postgres: Postgres
+  readonly registry: SchemaRegistry
+  /** Or why there is none. */
+  readonly disk: SmallDisk | { readonly refused: string }
+  /** The same as the processes have it, past the proxies. */
+  readonly databaseUrl: string
+  readonly gateways: readonly Managed[]
+  readonly processors: readonly Managed[]
+  readonly api: Managed
+  /** Where senders post: the gateways' proxies, in their order. */
+  readonly gatewayUrls: readonly string[]
+  /** By link: `senders-1`, `gateway-kafka`, `processor-kafka`, `postgres`. */
+  readonly links: ReadonlyMap<string, readonly Proxy[]>
+  readonly lanes: LaneWatch
+  readonly stop: () => Promise<void>
+}
+
+export const PARTITIONS = 6
+export const MERCHANTS = ['flowershop', 'bookshop'] as const
+export const SESSION_MS = 6_000
+const NODES = 3
+
+export async function startWorld(dir: string, appId: string, processorMain?: string, mutant = ''): Promise<World> {
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const end of stops.toReversed()) await end().catch(() => undefined)
+  }
+  try {
+    const disk = await mountSmallDisk(join(dir, 'disk'))
+    if ('remove' in disk) stops.push(disk.remove)
+    const kafka = await startKafka({
+      ...{ dir, nodes: NODES, links: ['gateway', 'processor'] },
+      settings: ['num.network.threads=1', 'num.io.threads=2', 'controlled.shutdown.enable=true'],
+    })
+    for (const node of kafka.nodes) stops.push(() => node.kill())
+    const postgres = await startPostgres({
+      dir: 'dir' in disk ? join(disk.dir, 'data') : dir,
+      settings: ['max_wal_size=256MB', 'shared_buffers=128MB'],
+    })
+    stops.push(() => postgres.kill())
+    // Its schemas outlive it: a registry that forgets would be another fault, and nobody's promise covers it.
+    await createRegistryDatabase(postgres.url, REGISTRY_DATABASE)
+    const registry = await startRegistry({ dir, postgresUrl: postgres.url })
+    stops.push(() => registry.kill())
+
+    const databaseUrl = await createDatabase(postgres.url, appId)
+    const links = new Map<string, Proxy[]>()
+    const link = async (name: string, from: number, to: number) => {
+      const proxy = await startProxy(name, from, to)
+      stops.push(proxy.close)
+      links.set(name, [...(links.get(name) ?? []), proxy])
+      return proxy
+    }
+    for (const node of kafka.nodes)
+      for (const [role, { listen, advertised }] of Object.entries(node.links))
+        await link(`${role}-kafka`, advertised, listen)
+    const toPostgres = await link('postgres', await choosePort(), Number(new URL(postgres.url).port))
+    const proxiedUrl = new URL(databaseUrl)
+    proxiedUrl.port = String(toPostgres.port)
+    const brokersOf = (role: string) =>
+      kafka.nodes.map((node) => `127.0.0.1:${node.links[role]?.advertised ?? 0}`).join(',')
+
+    const directories = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
+    await createKeys(directories, MERCHANTS, new Date())
+    const topicPrefix = `${appId}.`
+    const env = {
+      ...process.env,
+      ...{ KAFKA_BROKERS: kafka.brokers, SCHEMA_REGISTRY_URL: registry.url, DATABASE_URL: databaseUrl },
+      ...{ APP_ID: appId, TOPIC_PREFIX: topicPrefix, MERCHANTS_DIR: directories.merchantsDir },
+      ...{ SESSION_TIMEOUT_MS: String(SESSION_MS), LOG_LEVEL: 'info', ALLOW_SINGLE_REPLICA: '0' },
+    }
+    await prepare(env, PARTITIONS)
+    const made = await cli(env, 'token', 'create', '--name', 'chaos', '--role', 'admin', '--output', 'json')
+    const { token } = JSON.parse(made) as { token: string }
+
+    const start = async (name: string, main: string, more: NodeJS.ProcessEnv) => {
+      const managed = await manage({ name, main, env: { ...env, ...more }, dir })
+      stops.push(() => managed.end('SIGKILL'))
+      await managed.start()
+      return managed
+    }
+    const throughPostgres = { DATABASE_URL: proxiedUrl.href }
+    const ofGateway = { KAFKA_BROKERS: brokersOf('gateway') }
+    const ofProcessor = { ...throughPostgres, KAFKA_BROKERS: brokersOf('processor'), MUTANT: mutant }
+    const gateways = [
+      await start('gateway-1', 'src/gateway/main.ts', ofGateway),
+      await start('gateway-2', 'src/gateway/main.ts', ofGateway),
+    ]
+    const main = processorMain ?? 'src/processor/main.ts'
+    const processors: Managed[] = []
+    for (const n of [1, 2, 3]) processors.push(await start(`processor-${n}`, main, ofProcessor))
+    const api = await start('api', 'src/api/main.ts', throughPostgres)
+    await Promise.all([...gateways, ...processors, api].map((one) => one.untilReady()))
+    const gatewayUrls: string[] = []
+    for (const [n, gateway] of gateways.entries()) {
+      const proxy = await link(`senders-${n + 1}`, await choosePort(), Number(new URL(gateway.url).port))
+      gatewayUrls.push(`http://127.0.0.1:${proxy.port}`)
+    }
+    const lanes = await watchLanes({ brokers: kafka.brokers, databaseUrl, appId, topicPrefix })
+    stops.push(lanes.close)
+    return {
+      ...{ dir, appId, topicPrefix, inputTopic: topicPrefix + INPUT, env, token, kafka, postgres, registry, disk },
+      ...{ databaseUrl, gateways, processors, api, gatewayUrls, links, lanes, stop },
+      topics: [INPUT, ...OUTPUTS].map((topic) => topicPrefix + topic),
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

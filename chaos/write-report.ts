@@ -1,0 +1,27 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tableOf, type Report } from './report.ts'
+
+const FILE = join(import.meta.dirname, '..', 'docs', 'reliability.md')
+
+/** Puts a run's table between the marks of docs/reliability.md; a run of the same length takes the older one's place. */
+export function writeReport(report: Report): void {
+  const name = `chaos-${report.seed}`
+  writeSection(name, tableOf(report))
+}
+
+/** @throws Error if the document has no such marks */
+export function writeSection(name: string, text: string, file = FILE): void {
+  const [begin, end] = [`<!-- ${name}: written by a run -->`, `<!-- ${name}: end -->`]
+  const before = readFileSync(file, 'utf8')
+  const [from, to] = [before.indexOf(begin), before.indexOf(end)]
+  const section = `${begin}\n\n${text}\n\n${end}`
+  if (from >= 0 && to > from) {
+    writeFileSync(file, before.slice(0, from) + section + before.slice(to + end.length))
+    return
+  }
+  const kind = name.replace(/-\d+$/, '')
+  const place = `<!-- ${kind}: runs follow -->`
+  if (!before.includes(place)) throw new Error(`${file} has no place for ${name}: ${place}`)
+  writeFileSync(file, before.replace(place, `${place}\n\n${section}`))
+}
