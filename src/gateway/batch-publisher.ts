@@ -4,6 +4,7 @@ import { partitionFor } from '../runtime/kafka/partition.ts'
 import type { OutgoingMessage, PlainProducer } from '../runtime/kafka/port.ts'
 import { CALL_BYTES_MAX, messageBytes } from '../runtime/kafka/split-messages.ts'
 import { describeError, type Log } from '../runtime/log.ts'
+import { reachNothing, type GatewayReach } from './crash-points.ts'
 
 export type Published =
   /** On every in-sync replica. */
@@ -69,6 +70,7 @@ export function createBatchPublisher(
   options: PublisherOptions,
   clock: Clock,
   log: Log,
+  reach: GatewayReach = reachNothing,
 ): BatchPublisher {
   const queues = Array.from({ length: options.partitions }, (_, partition): PartitionQueue => {
     return { partition, waiting: [], inFlight: false }
@@ -142,7 +144,9 @@ export function createBatchPublisher(
     })
     if (deadlineAtMs <= nowMs) return new Error('the deadline passed')
     try {
-      await producer.send({ topic: options.topic, partition, messages }, Math.ceil(deadlineAtMs - nowMs))
+      const sent = producer.send({ topic: options.topic, partition, messages }, Math.ceil(deadlineAtMs - nowMs))
+      reach('produce_called')
+      await sent
       return undefined
     } catch (error) {
       return error ?? new Error('the producer threw nothing')

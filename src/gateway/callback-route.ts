@@ -5,6 +5,7 @@ import { PROVIDERS, type ProviderEntry } from '../providers/registry.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { createAdmission } from './admission.ts'
 import { NOT_FOUND, prepare, send, type PreparedAnswer } from './answer.ts'
+import { reachNothing, type GatewayReach } from './crash-points.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import type { Pace } from './pace.ts'
 import { createBodyReader, discardBody, PIECES_MAX, type Body } from './read-body.ts'
@@ -33,6 +34,8 @@ export interface RouteParts {
   readonly clock: Clock
   readonly metrics: GatewayMetrics
   readonly logRefusal: ReturnType<typeof createRefusalLog>
+  /** Tests crash here. */
+  readonly reach?: GatewayReach
 }
 
 interface Route {
@@ -44,7 +47,7 @@ type Outcome = 'accepted' | 'refused' | 'failed'
 
 /** `POST /callbacks/:provider/:merchant`: from the headers to the answer in the sender's own form. */
 export function createCallbackRoute(parts: RouteParts) {
-  const { merchants, clock, metrics, logRefusal, pace } = parts
+  const { merchants, clock, metrics, logRefusal, pace, reach = reachNothing } = parts
   const routes = new Map<string, Route>()
   for (const [name, entry] of PROVIDERS) routes.set(name, { entry, success: prepare(entry.answers.success) })
   const readBody = createBodyReader({
@@ -69,6 +72,7 @@ export function createCallbackRoute(parts: RouteParts) {
     } else {
       metrics.callbacks.inc({ provider, outcome: 'accepted' })
       write(response, route.success, provider, 'accepted', startedMs)
+      reach('answer_written')
     }
   }
 
@@ -108,6 +112,7 @@ export function createCallbackRoute(parts: RouteParts) {
       discardBody(request)
       return
     }
+    reach('request_begun')
     readBody(request, (body) => {
       if (body.kind !== 'complete') {
         refuse(NO_BODY[body.kind])
@@ -117,6 +122,7 @@ export function createCallbackRoute(parts: RouteParts) {
         refuse({ kind: 'overloaded' })
         return
       }
+      reach('body_read')
       admission.enter(bound)
       let finished = false
       const finish = (received: Received) => {

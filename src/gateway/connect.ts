@@ -8,6 +8,7 @@ import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { createBatchPublisher } from './batch-publisher.ts'
 import { checkTopology } from './check-topology.ts'
 import type { GatewayConfig } from './config.ts'
+import type { GatewayReach } from './crash-points.ts'
 import { keepTrying } from './keep-trying.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import { createReceive, type Receive } from './receive-callback.ts'
@@ -27,6 +28,7 @@ export interface ConnectParts {
   /** Something that only a person can put right: the process has to end. */
   readonly onFatal: (error: Error) => void
   readonly signal: AbortSignal
+  readonly reach: GatewayReach
 }
 
 export type Connect = (config: GatewayConfig, parts: ConnectParts) => Promise<Backend>
@@ -37,7 +39,7 @@ const PENDING_BYTES_MAX = 128 * 1_024 * 1_024
 
 /** Waits for Kafka and the registry, checks the topics, now and every minute, and builds the publishing side. */
 export const connectBackend: Connect = async (config, parts) => {
-  const { log, clock, metrics, onFatal, signal } = parts
+  const { log, clock, metrics, onFatal, signal, reach } = parts
   const settings = kafkaSettings(config)
   const input = `${config.TOPIC_PREFIX}${INPUT_TOPIC}`
   const admin = createTopicAdmin(settings, log)
@@ -68,9 +70,10 @@ export const connectBackend: Connect = async (config, parts) => {
       },
       clock,
       log,
+      reach,
     )
     closers.push(publisher.close)
-    return { receive: createReceive(publisher, codec, clock, log), close }
+    return { receive: createReceive(publisher, codec, clock, log, reach), close }
   } catch (error) {
     await close()
     throw error

@@ -7,6 +7,7 @@ import { continueTrace } from '../schemas/headers.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import type { BatchPublisher, Published } from './batch-publisher.ts'
 import { createFairTurns } from './fair-turns.ts'
+import { reachNothing, type GatewayReach } from './crash-points.ts'
 import type { Refusal } from './rejection.ts'
 
 /** Whom a request is addressed to. */
@@ -55,7 +56,13 @@ const UNPUBLISHED = {
  * The way of a callback: verify its raw bytes, publish what they prove, and only then call it accepted. Whose
  * turn does not come in time is refused as overload; a sender that has gone meanwhile changes nothing.
  */
-export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Clock, log: Log): Receive {
+export function createReceive(
+  publisher: BatchPublisher,
+  codec: Codec,
+  clock: Clock,
+  log: Log,
+  reach: GatewayReach = reachNothing,
+): Receive {
   const verify = ({ target, request }: Job, now: Date): Verdict | undefined => {
     try {
       return target.bound.verify(request, now)
@@ -67,6 +74,7 @@ export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Cl
 
   const publish = ({ target, request, deadlineAtMs, answer }: Job, messages: readonly VerifiedMessage[], now: Date) => {
     let records
+    reach('verified')
     try {
       records = messages.map((message) => toRecord(target, request, message, now, codec))
     } catch (error) {
@@ -80,8 +88,12 @@ export function createReceive(publisher: BatchPublisher, codec: Codec, clock: Cl
       if (published.kind === 'failed') {
         missing = 0
         answer(refused({ kind: UNPUBLISHED[published.reason] }))
-      } else if (--missing === 0) answer(ACCEPTED)
+      } else if (--missing === 0) {
+        reach('acked')
+        answer(ACCEPTED)
+      }
     }
+    reach('encoded')
     for (const record of records) publisher.publish(record, deadlineAtMs, settle)
   }
 

@@ -9,6 +9,7 @@ import { createApp } from './app.ts'
 import { ANSWER_MS_MAX } from './callback-route.ts'
 import type { GatewayConfig } from './config.ts'
 import { connectBackend, type Backend, type Connect } from './connect.ts'
+import { reachNothing, type GatewayReach } from './crash-points.ts'
 import { createMetrics } from './metrics.ts'
 import { createPace } from './pace.ts'
 import { listen } from './public-server.ts'
@@ -20,6 +21,8 @@ export interface GatewayDeps {
   /** Loaded already from MERCHANTS_DIR. */
   readonly merchants?: LoadedMerchants
   readonly connect?: Connect
+  /** Tests crash here. */
+  readonly reach?: GatewayReach
   readonly onFatal?: (error: Error) => void
 }
 
@@ -37,7 +40,12 @@ export interface Gateway extends Running {
  * @throws BadConfiguration the merchants' files or the Kafka variables make no sense
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}): Promise<Gateway> {
-  const { clock = systemClock, log = createLog('gateway', config.LOG_LEVEL), connect = connectBackend } = deps
+  const {
+    clock = systemClock,
+    log = createLog('gateway', config.LOG_LEVEL),
+    connect = connectBackend,
+    reach = reachNothing,
+  } = deps
   const loaded = deps.merchants ?? loadMerchants(config.MERCHANTS_DIR)
   const onFatal = deps.onFatal ?? endProcess
   const metrics = createMetrics()
@@ -61,6 +69,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
       pace: createPace(config.CONNECTIONS_MAX),
       inFlightMax: config.IN_FLIGHT_MAX,
       logRefusal: createRefusalLog(log, clock.elapsedMs),
+      reach,
     },
     log,
   )
@@ -76,7 +85,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps = {}
   const health = await serveHealth(metrics.registry, { alive: () => true, ready }, config.METRICS_PORT)
   log.info({ port: server.port, metricsPort: health.port, merchants: loaded.names.length }, 'gateway listens')
 
-  const connected = connect(config, { log, clock, metrics, onFatal, signal: stopping.signal }).then(
+  const connected = connect(config, { log, clock, metrics, onFatal, signal: stopping.signal, reach }).then(
     (reached) => {
       backend = reached
       log.info('gateway is ready')

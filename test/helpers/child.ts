@@ -81,6 +81,9 @@ export const startProcessorChild = (env: NodeJS.ProcessEnv) => startChild(PROCES
 const API = new URL('./api-child.ts', import.meta.url).pathname
 export const startApiChild = (env: NodeJS.ProcessEnv) => startChild(API, env)
 
+const GATEWAY = new URL('./gateway-child.ts', import.meta.url).pathname
+export const startGatewayChild = (env: NodeJS.ProcessEnv) => startChild(GATEWAY, env)
+
 /** Where an api that was started as a child listens. */
 export async function portOf(api: Child): Promise<number> {
   const isUp = (line: Readonly<Record<string, unknown>>) => line['msg'] === 'api listens'

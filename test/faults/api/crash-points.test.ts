@@ -9,7 +9,10 @@ import { insertApiToken } from '../../../src/store/api-tokens.ts'
 import { recordTopology } from '../../../src/store/topology.ts'
 import { anOrder, callWith, type Answer, type Call } from '../../api/start-api.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../../helpers/check-exactly-once.ts'
+import { portOf, startApiChild } from '../../helpers/child.ts'
 import { startCrashingApi } from '../../helpers/crash.ts'
+import { CRASH_ACTIONS, type CrashAction } from '../../helpers/crash-here.ts'
+import { createMarkers, createTrigger, writeTable, type Cell } from '../../helpers/crash-matrix.ts'
 import { createInstallation, MERCHANT, payment, type Installation } from '../../helpers/installation.ts'
 import { startTestProcessor, untilSettled } from '../../helpers/processor.ts'
 import { until } from '../../helpers/until.ts'
@@ -117,7 +120,12 @@ const SCENARIOS = {
 } satisfies Record<string, Scenario>
 const pointsOf = ({ points }: Scenario) =>
   API_CRASH_POINTS.filter((point) => points.test(point) || point === 'before_answer')
-const namesOf = (kind: keyof typeof SCENARIOS) => pointsOf(SCENARIOS[kind]).map((point) => `${kind}-${point}`)
+const nameOf = (kind: string, point: ApiCrashPoint, action: CrashAction) => `${kind}-${point}-${action}`
+const namesOf = (kind: keyof typeof SCENARIOS) =>
+  CRASH_ACTIONS.flatMap((action) => pointsOf(SCENARIOS[kind]).map((point) => nameOf(kind, point, action)))
+const cells: Cell[] = []
+/** Longer than the api waits for an answer of Postgres. */
+const DELAY_MS = 7_000
 
 beforeAll(async () => {
   it = await createInstallation({ partitions: LANES })
@@ -169,6 +177,7 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
+  writeTable('api', API_CRASH_POINTS, cells)
   await api.stop()
   await it.drop()
 })
@@ -196,7 +205,7 @@ describe.each(Object.entries(SCENARIOS))('%s', (kind, scenario) => {
   test.each(pointsOf(scenario))(
     'kill -9 at %s: all of it or nothing, and the repeated request is told which',
     async (point) => {
-      const name = `${kind}-${point}`
+      const name = nameOf(kind, point, 'kill')
       expect(await stateOf(scenario, name)).toEqual(scenario.nothing)
       const child = await startCrashingApi(it, point, 'kill', {
         COMMAND_WAIT_MS: point === 'command_waiting' ? '20000' : '0',
@@ -217,8 +226,77 @@ describe.each(Object.entries(SCENARIOS))('%s', (kind, scenario) => {
       expect(await stateOf(scenario, name)).toEqual(scenario.all)
       expect((await scenario.ask(call, name)).status).toBe(scenario.again[1])
       expect(await stateOf(scenario, name)).toEqual(scenario.all)
+      cells.push({ point, action: 'kill', says: '✓' })
     },
   )
+})
+
+/** What is told twice is told by two at once: the one that stands still, and another. */
+async function settles(scenario: Scenario, name: string) {
+  await until('it is all there', async () => {
+    await scenario.ask(call, name)
+    return JSON.stringify(await stateOf(scenario, name)) === JSON.stringify(scenario.all)
+  })
+  expect((await scenario.ask(call, name)).status).toBe(scenario.again[1])
+  expect(await stateOf(scenario, name)).toEqual(scenario.all)
+}
+
+test.each(Object.entries(SCENARIOS))(
+  '%s, stopped at each point while another is asked, and going on',
+  async (kind, scenario) => {
+    const trigger = createTrigger()
+    const child = startApiChild(it.env({ ...trigger.env, LOG_LEVEL: 'info', COMMAND_WAIT_MS: '1000' }))
+    try {
+      const ofChild = callWith(`http://127.0.0.1:${await portOf(child)}`, token)
+      for (const point of pointsOf(scenario)) {
+        const name = nameOf(kind, point, 'stop')
+        const reached = trigger.arm(point, 'stop')
+        const first = scenario.ask(ofChild, name).catch(() => 'cut off')
+        await reached()
+        // It holds what it has locked; the other one waits for that, answers that it could not, or does it.
+        const meanwhile = await scenario.ask(call, name)
+        child.signal('SIGCONT')
+        await first
+        expect(
+          meanwhile.status === 503 || scenario.again.includes(meanwhile.status),
+          `${name}: ${meanwhile.status}`,
+        ).toBe(true)
+        await settles(scenario, name)
+        cells.push({ point, action: 'stop', says: '✓' })
+      }
+    } finally {
+      child.signal('SIGCONT')
+      await child.kill()
+    }
+  },
+)
+
+test('held up at each point, past every timeout: all of it or nothing', async () => {
+  const markers = createMarkers(DELAY_MS)
+  const child = startApiChild(it.env({ ...markers.env, LOG_LEVEL: 'info', COMMAND_WAIT_MS: '1000' }))
+  try {
+    const ofChild = callWith(`http://127.0.0.1:${await portOf(child)}`, token)
+    // All at once: whoever comes to a point first is held up there.
+    const askAll = () =>
+      Promise.all(
+        Object.entries(SCENARIOS).flatMap(([kind, scenario]) =>
+          pointsOf(scenario).map((point) => scenario.ask(ofChild, nameOf(kind, point, 'delay')).catch(() => 'cut off')),
+        ),
+      )
+    await until(
+      'every point has held somebody up',
+      async () => {
+        await askAll()
+        return API_CRASH_POINTS.every(markers.isMarked)
+      },
+      120_000,
+    )
+    for (const [kind, scenario] of Object.entries(SCENARIOS))
+      for (const point of pointsOf(scenario)) await settles(scenario, nameOf(kind, point, 'delay'))
+    for (const point of API_CRASH_POINTS) cells.push({ point, action: 'delay', says: '✓' })
+  } finally {
+    await child.kill()
+  }
 })
 
 test('afterwards lanes do all of it, each once', async () => {
