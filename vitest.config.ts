@@ -16,7 +16,7 @@ export default defineConfig({
             'test/faults/**',
             'test/deploy/**',
             'test/simulation/**',
-            'test/chaos/checker.test.ts',
+            'test/chaos/{checker,chaos}.test.ts',
           ],
           testTimeout: 30_000,
         },
@@ -54,8 +54,8 @@ export default defineConfig({
       {
         test: {
           name: 'chaos',
-          include: ['test/chaos/checker.test.ts'],
-          testTimeout: 600_000,
+          include: ['test/chaos/{checker,chaos}.test.ts'],
+          testTimeout: 1_500_000,
           hookTimeout: 180_000,
           fileParallelism: false,
         },

@@ -24,5 +24,10 @@ export const SUITES: readonly Suite[] = [
   { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: STACK },
   { name: 'dashboard', about: 'its queries against a running system', stack: true, needs: [...STACK, PROMETHEUS] },
   { name: 'faults', about: 'kills, freezes, restarts', stack: true, needs: STACK },
-  { name: 'chaos', about: 'the independent checker', stack: false, needs: [...STACK, PSQL, OPENSSL] },
+  {
+    name: 'chaos',
+    about: 'the independent checker, and five minutes of faults on three brokers',
+    stack: false,
+    needs: [...STACK, PSQL, OPENSSL],
+  },
 ]
