@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import type { SentLine } from './checker/capture.ts'
-import type { Played } from './play.ts'
+import { STALL, type Played } from './play.ts'
 import { SESSION_MS } from './system/world.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -50,6 +50,7 @@ export function reportOf(played: Played, asked: { seed: number; minutes: number;
         ]),
       ),
       ...{ missing: played.missing, endedByThemselves: played.ownEnds },
+      stallsOfTheMachine: capture.faults.filter(({ kind }) => kind === STALL).length,
       longestWithoutSuccessSec: longestGapSec(sent),
     },
     safety: {
@@ -145,12 +146,12 @@ export function tableOf(report: Report): string {
     ['callbacks', says(callbacks)],
     [
       'faults',
-      `${faults.injected} injected, ${faults.observed} observed; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s`,
+      `${faults.injected} injected, ${faults.observed} observed; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which the machine gave the proxies no turn for 150 ms: ${faults.stallsOfTheMachine}`,
     ],
     ['safety', says(safety)],
     [
       'liveness',
-      `caught up after a heal: p50 ${sec(recoveryMs.p50)}, p95 ${sec(recoveryMs.p95)}, max ${sec(recoveryMs.max)} of ${liveness.heals} (session timeout ${sec(liveness.sessionTimeoutMs)}); never ${liveness.neverCaughtUp}; unanswered ${liveness.unanswered}; success later than 4 s ${liveness.lateSuccess}; failure answers p99 ${sec(liveness.failureP99Ms)}`,
+      `caught up after a heal: p50 ${sec(recoveryMs.p50)}, p95 ${sec(recoveryMs.p95)}, max ${sec(recoveryMs.max)} of ${liveness.heals} (session timeout ${sec(liveness.sessionTimeoutMs)}); never ${liveness.neverCaughtUp}; unanswered ${liveness.unanswered}; success later than 4.25 s as senders see it ${liveness.lateSuccess}; failure answers p99 ${sec(liveness.failureP99Ms)}`,
     ],
     [
       'resources',

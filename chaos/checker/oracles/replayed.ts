@@ -97,16 +97,15 @@ function stored(row: Row, facts: readonly Row[], events: readonly Row[], anomali
       )
       .sort()
       .join('\n'),
-    events: events
-      .toSorted((a, b) => Number(a['lane_seq']) - Number(b['lane_seq']))
-      .map((event) =>
-        sayEvent({
+    events: inOrder(
+      events
+        .toSorted((a, b) => Number(a['lane_seq']) - Number(b['lane_seq']))
+        .map((event) => ({
           ...{ kind: String(event['kind']), topic: String(event['topic']), cause: String(event['cause']) },
           ...{ sequence: number(event['sequence']), amountMinor: number(event['amount_minor']) },
           ...{ currency: text(event['currency']), paymentRef: text(event['payment_ref']) },
-        }),
-      )
-      .join('\n'),
+        })),
+    ),
     anomalies: anomalies
       .map(
         ({ kind, cause, resolved_at }) =>
@@ -117,6 +116,11 @@ function stored(row: Row, facts: readonly Row[], events: readonly Row[], anomali
   }
 }
 
+/** Events go out one after another, and so do notices; between the two there is no order, as a brake keeps back only one. */
+const inOrder = (events: readonly ExpectedEvent[]) =>
+  [...events.filter(({ sequence }) => sequence !== null), ...events.filter(({ sequence }) => sequence === null)]
+    .map(sayEvent)
+    .join('\n')
 const number = (value: unknown) => (value === null || value === undefined ? null : Number(value))
 const text = (value: unknown) =>
   value === null || value === undefined ? null : JSON.stringify(value).replace(/^"|"$/g, '')
@@ -148,7 +152,7 @@ function judge(name: string, ends: readonly End[], is: Stored, order: OrderLine 
     return {
       order: sayOrder({ ...said, ...money }, ''),
       facts: end.facts.join('\n'),
-      events: end.events.map(sayEvent).join('\n'),
+      events: inOrder(end.events),
       anomalies: end.anomalies.join('\n'),
     }
   })
