@@ -11,6 +11,8 @@ export interface Trigger {
   readonly env: Readonly<Record<string, string>>
   /** @returns waits until the point was reached */
   readonly arm: (point: string, action: CrashAction, delayMs?: number) => () => Promise<void>
+  /** Whether what was armed last has been reached. */
+  readonly isMet: () => boolean
 }
 
 export function createTrigger(): Trigger {
@@ -18,10 +20,13 @@ export function createTrigger(): Trigger {
   mkdirSync(parent, { recursive: true })
   const dir = mkdtempSync(join(parent, 'control-'))
   const control = join(dir, 'control.json')
+  let last = ''
   return {
+    isMet: () => existsSync(last),
     env: { CRASH_CONTROL: control },
     arm: (point, action, delayMs = 0) => {
       const marker = join(dir, randomUUID())
+      last = marker
       const armed: Armed = { point, action, marker, delayMs }
       writeFileSync(`${control}.new`, JSON.stringify(armed))
       renameSync(`${control}.new`, control) // never half of it
