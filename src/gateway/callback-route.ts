@@ -130,7 +130,9 @@ export function createCallbackRoute(parts: RouteParts) {
         finished = true
         clearTimeout(timer)
         admission.leave(bound)
-        answer(response, route, target, startedMs, received)
+        // After a stall of the process the ack may be met before the timer that is due.
+        const isLate = received.kind === 'accepted' && clock.elapsedMs() >= deadlineAtMs
+        answer(response, route, target, startedMs, isLate ? late : received)
       }
       const deadlineAtMs = startedMs + ANSWER_MS_MAX
       const late: Received = { kind: 'refused', refusal: { kind: 'broker_unavailable' } }

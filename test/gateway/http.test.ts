@@ -3,6 +3,7 @@ import express from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Published } from '../../src/gateway/batch-publisher.ts'
 import { createLeanServer } from '../../src/gateway/lean-server.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { ACKED, withGatewayAlone, type GatewayAlone } from '../helpers/gateway-alone.ts'
 import { metric } from '../helpers/gateway.ts'
 import { head, post, rawConnection } from '../helpers/http.ts'
@@ -281,6 +282,29 @@ describe('time and room', () => {
       { ack: () => new Promise((resolve) => setTimeout(() => resolve(ACKED), 4_100)) },
     ),
   )
+
+  test('an acknowledgement that is met after the deadline, as after a stall, is no success any more', () => {
+    let aheadMs = 0
+    const clock: Clock = { now: systemClock.now, elapsedMs: () => systemClock.elapsedMs() + aheadMs }
+    return withGateway(
+      async ({ gateway, published }) => {
+        const answer = await post(gateway.port, merchant.wechatpay('T1'))
+        expect([answer.status, answer.body.toString()]).toEqual([503, WECHATPAY_FAIL])
+        expect(published).toHaveLength(1)
+        expect(await metric(gateway, 'paidonce_gateway_callbacks_total{provider="wechatpay",outcome="accepted"}')).toBe(
+          0,
+        )
+      },
+      {
+        clock,
+        // Time has passed, and no timer has had its turn.
+        ack: () => {
+          aheadMs = 4_000
+          return Promise.resolve(ACKED)
+        },
+      },
+    )
+  })
 
   test('more than the in-flight limit is refused as overload at once; the others are accepted', () => {
     const acks: ((published: Published) => void)[] = []
