@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { javaFollow, type JavaRecord } from '../dev/parts/java-topics.ts'
@@ -75,7 +76,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     if (drained.kind === 'late') say(`  not drained: ${JSON.stringify(drained.lanes)}`)
     await follower.stop()
     const taken = samples.stop()
-    const stalled = stalls.stop()
+    const stalled = [...stalls.stop(), ...stallsOfGateways(world)]
     const ownEnds = [...world.gateways, ...world.processors, world.api].reduce((sum, one) => sum + one.restarts(), 0)
     const { databaseUrl, kafka, registry, topicPrefix } = world
     await step('writing it down with tools that are not ours', 'about 20 s', () =>
@@ -143,6 +144,20 @@ function watchStalls(urls: readonly string[]) {
       return lines
     },
   }
+}
+
+/** The same of the gateways, as each process itself has seen it; a stop that was made on purpose is among them. */
+function stallsOfGateways({ gateways, gatewayUrls }: World): FaultLine[] {
+  return gateways.flatMap(({ name, clockFile }, n) => {
+    const file = `${clockFile}.stalls`
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+    return lines.flatMap((line): FaultLine[] => {
+      if (line === '') return []
+      const { fromMs, untilMs } = JSON.parse(line) as { fromMs: number; untilMs: number }
+      const observed = `${Math.round(untilMs - fromMs)} ms without a turn`
+      return [{ kind: STALL, target: name, fromMs, untilMs, observed, hinders: gatewayUrls.slice(n, n + 1) }]
+    })
+  })
 }
 
 function sample(world: World) {

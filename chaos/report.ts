@@ -146,7 +146,7 @@ export function tableOf(report: Report): string {
     ['callbacks', says(callbacks)],
     [
       'faults',
-      `${faults.injected} injected, ${faults.observed} observed; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which the machine gave the proxies no turn for 150 ms: ${faults.stallsOfTheMachine}`,
+      `${faults.injected} injected, ${faults.observed} observed; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which proxies or a gateway got no turn for 150 ms: ${faults.stallsOfTheMachine}`,
     ],
     ['safety', says(safety)],
     [

@@ -4,7 +4,7 @@
  * day from; timers and durations run on, as they do where an administrator sets the clock. What its `Date` then says is
  * written beside the file.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 
 const POLL_MS = 100
 const file = process.env['CLOCK_FILE'] ?? ''
@@ -31,3 +31,16 @@ function look() {
   writeFileSync(`${file}.seen`, String(Date.now()))
 }
 if (file !== '') setInterval(look, POLL_MS).unref()
+
+const TICK_MS = 50
+const STALL_MS = 150
+let last = performance.now()
+
+/** Moments in which the process got no turn (a stop, or a crowded machine) are written beside it too, by real time. */
+function tick() {
+  const lateMs = performance.now() - last - TICK_MS
+  last = performance.now()
+  const untilMs = RealDate.now()
+  if (lateMs >= STALL_MS) appendFileSync(`${file}.stalls`, `${JSON.stringify({ fromMs: untilMs - lateMs, untilMs })}\n`)
+}
+if (file !== '') setInterval(tick, TICK_MS).unref()
