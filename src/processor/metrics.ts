@@ -54,7 +54,10 @@ export function createMetrics(registry = new Registry()) {
     lanesOwned: gauge('lanes_owned', 'How many lanes does this process own?'),
     sincePoll: gauge('since_poll_seconds', 'How long ago did this process last finish a fetch?'),
     heldFacts: gauge('held_facts', 'How many facts wait for their order or payment (whole installation)?'),
-    heldOldestAge: gauge('held_facts_oldest_seconds', 'How long has the oldest held fact waited?'),
+    heldOldestAge: gauge(
+      'held_facts_oldest_seconds',
+      'How long has the oldest held fact waited that is no anomaly yet?',
+    ),
     anomaliesOpen: gauge('anomalies_open', 'How many anomalies wait for a person (whole installation)?', 'kind'),
     anomaliesOldestAge: gauge('anomalies_oldest_seconds', 'How long has the oldest open anomaly waited?', 'kind'),
     anomaliesClaimed: gauge('anomalies_claimed', 'How many open anomalies does somebody work on?', 'kind'),

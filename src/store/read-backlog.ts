@@ -5,6 +5,7 @@ import { OWNER_DEATHS_SUSPECT } from './suspect.ts'
 /** What waits in the whole installation, and what of some lanes is not emitted yet. Ages in seconds, 0: nothing. */
 export interface Backlog {
   readonly heldFacts: number
+  /** Of those whose limit has not come: then an anomaly tells of it, and ages until a person has answered. */
   readonly heldOldestSec: number
   /** Open ones; kinds with none are absent. */
   readonly anomalies: readonly OpenAnomalies[]
@@ -68,7 +69,9 @@ select
   (select n from queries) as queries,
   (select sec from queries) as queries_sec,
   (select count(*) from facts where outcome = 'held') as held,
-  (select ${ageSec('min(recorded_at)')} from facts where outcome = 'held') as held_sec,
+  (select ${ageSec('min(f.recorded_at)')} from facts f where f.outcome = 'held' and exists (select from timers t
+    where t.order_id = f.order_id and t.kind = 'held_limit'
+      and t.ref = f.event_type::text || '/' || f.provider_ref)) as held_sec,
   (select json_agg(k) from (select kind, count(*) as open, count(owner) as claimed,
       ${ageSec('min(opened_at)')} as "oldestSec"
     from anomalies where resolved_at is null group by kind) k) as anomalies,
