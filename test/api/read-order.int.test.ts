@@ -118,7 +118,7 @@ test('its timeline names who works on an anomaly, who answered it and why, and w
   const { stdout } = await paidonce(['order', 'timeline', 'acme', 'r4'], { DATABASE_URL: it.database.url })
   expect(stdout).toMatch(/event grant waits .*points\.v1 lane \d+, behind brake 1: wrong labels/)
   expect(stdout).toMatch(/anomaly claimed .*conflicting_fact by bob/)
-  expect(stdout).toMatch(/anomaly resolved .*conflicting_fact: ignore by bob a test payment/)
+  expect(stdout).toMatch(/anomaly resolved .*conflicting_fact: ignore by bob: a test payment/)
 })
 
 test('of more than 1,000 deliveries the latest are shown, and it says so', async () => {

@@ -56,7 +56,7 @@ test('data and schema ids outlive down and up; a part that died is replaced by u
 
 test('what is missing is named in one line each, with how to get it', async () => {
   const { code, output } = await stack('up', { PATH: '/nowhere', JAVA_HOME: '/nowhere', XDG_CACHE_HOME: dir })
-  expect(code).toBe(1)
+  expect(code).toBe(3)
   expect(output).toMatch(/^JDK 17 or newer: .+\. Get it: .+$/m)
   expect(output).toMatch(/^Maven 3\.6 or newer: not found\. Get it: .+$/m)
 })

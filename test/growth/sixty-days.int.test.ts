@@ -9,12 +9,15 @@ import { maintainAt, rowsIn } from '../helpers/maintained.ts'
 /** As docs/growth.md says. */
 const KEPT_FOR_EVER = ['archived_orders', 'tombstones', 'operator_actions', 'imported_events', 'api_tokens'] as const
 
+/** Of the last 1,000 runs, whatever their age: test/store/audit-runs.int.test.ts. */
+const KEPT_BY_NUMBER = ['audit_runs', 'audit_lanes', 'audit_findings'] as const
+
 const FIRST_DAY = '2026-01-01'
 const DAYS = 60
 const ORDERS_PER_DAY = 40
 const LIMITS = { archiveAfterDays: 20, settledDays: 25 }
-/** All that comes with the traffic or by what people do, and is not kept for ever. */
-const LEVEL = GROWING.filter((table) => !(KEPT_FOR_EVER as readonly string[]).includes(table))
+/** All that comes with the traffic or by what people do, and goes with its age. */
+const LEVEL = GROWING.filter((table) => !([...KEPT_FOR_EVER, ...KEPT_BY_NUMBER] as readonly string[]).includes(table))
 /** At the end of a day. */
 const EMPTY: readonly string[] = ['anomalies', 'timers', 'waiting_events']
 /** By then everything has its full age: 35 days of events and the one that is being written. */
