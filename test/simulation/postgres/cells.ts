@@ -75,8 +75,12 @@ export function put<Row>(cell: Cell<Row>, tx: Transaction, row: Row | undefined)
   cell.pending = row
 }
 
-/** Ends a transaction and wakes those that wait for its rows. */
+/**
+ * Ends a transaction and wakes those that wait for its rows. Once: an error ends it, and its client may come to its
+ * ROLLBACK, or to its own end, much later. By then the rows' places are others'.
+ */
 export function endTransaction(tx: Transaction, isCommit: boolean): void {
+  if (tx.isOver) return
   tx.isOver = true
   const woken: (() => void)[] = []
   for (const cell of tx.cells) {
