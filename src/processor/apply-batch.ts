@@ -40,7 +40,8 @@ interface Batch {
 }
 
 /**
- * Step 1 of a lane's batch: one Postgres transaction, six round trips (seven with hints). Running the same batch again changes nothing.
+ * Step 1 of a lane's batch: one Postgres transaction, six round trips (seven with hints). Running the same batch again changes
+ * nothing; at most it frees, as any look at an order does, what an order held that was created since.
  * @param records decoded, in order, all at or above `position.next`
  * @param end the offset after the batch, gaps included
  * @throws Postgres' errors with their SQLSTATE (22xxx and some 23xxx are a record's fault); any error on COMMIT means

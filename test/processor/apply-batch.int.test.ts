@@ -174,6 +174,26 @@ test('a batch that runs again changes nothing and counts its deliveries once', (
     await overlap.session.close()
   }))
 
+test('a batch that runs again after create: a conflicting fact frees what its order holds, once, and no wake does', () =>
+  withDatabase(async (url, pool) => {
+    const records = [aRecord(0, 'A', [aFact('p')]), aRecord(1, 'A', [aFact('p', { amountMinor: 99 })])]
+    const first = await openLane(url)
+    expect((await first.apply(records)).events.map(({ kind }) => kind)).toEqual(['anomaly_opened'])
+    await create(pool, [anOrder('A')])
+    const again = await openLane(url, { next: 0 })
+    expect((await again.apply(records)).events.map(({ kind }) => kind)).toEqual(PAID)
+    const third = await openLane(url, { next: 0 })
+    expect((await third.apply(records)).events).toEqual([])
+    expect((await third.wake())?.events).toEqual([])
+    expect(await stateOf(pool)).toMatchObject({
+      orders: [['m1', 'A', 'paid', 'wechatpay:p', expect.anything(), 0, 3]],
+      facts: [['m1/A', 'payment_succeeded', 'wechatpay:p', 'applied', 0]],
+      anomalies: [['m1/A', 'conflicting_fact', expect.anything(), null]],
+      timers: [],
+    })
+    for (const { session } of [first, again, third]) await session.close()
+  }))
+
 test('a batch of 1,000 takes 6 round trips, 7 with its payloads; known duplicates take 4', () =>
   withDatabase(async (url, pool) => {
     const bodies = Array.from({ length: 1_000 }, (_, i) => anOrder(`A${i}`, { payload: '{}' }))

@@ -5,4 +5,8 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly was: string
   { seed: 388, was: 'the same, while another lane of the process goes on' },
   { seed: 105023, was: 'owners that fence in turn were taken for dead, and a sound record for their killer' },
   { seed: 830256280, was: "the simulated Postgres ended a failed transaction twice, and took another one's row along" },
+  {
+    seed: 830260056,
+    was: 'the fold did not see that a conflicting fact which came again let its order be tried again',
+  },
 ]

@@ -80,8 +80,8 @@ export function fold(reference: Reference, tx: Transaction, write: LaneWrite, wo
     touched.add(key)
     return { reference, order: referenceOrder(reference, key), events }
   }
-  const { lane, appliedOffset } = write.after
-  for (const record of world.input(lane, write.before.appliedOffset, appliedOffset)) {
+  const { lane } = write.after
+  for (const record of recordsOf(write, world)) {
     // A record that was in flight when owners were killed is buried unseen; nobody else may be.
     const isBuried = world.isBuried(lane, record.offset, tx)
     if (isBuried || letterOf(record, lane, world) !== undefined) {
@@ -96,6 +96,16 @@ export function fold(reference: Reference, tx: Transaction, write: LaneWrite, wo
     perform(workOf(task.order), task)
   }
   return { events, letters, touched }
+}
+
+/**
+ * Those that are applied, after those that come again, as when Kafka's part of their batch has failed: a plain duplicate
+ * does nothing a second time, but another amount of a known fact looks at its order again, and what the order holds may
+ * go by now, if it was created since.
+ */
+function recordsOf({ before, after, next, end }: LaneWrite, { input }: FoldWorld): LogRecord[] {
+  const again = input(after.lane, next, Math.min(end, before.appliedOffset))
+  return [...again, ...input(after.lane, before.appliedOffset, after.appliedOffset)]
 }
 
 /** What was in the log before the clock had passed the expiry must be applied before the order is closed. */

@@ -3,7 +3,7 @@ import { cellOf, find, lock, put, type Cell, type Waiting } from './cells.ts'
 import { failure, type Context, type Rows } from './database.ts'
 import { insert, orderById, unique } from './batch-statements.ts'
 import { guardedUpdate } from './lane-statements.ts'
-import { list, num, rowsIn } from './params.ts'
+import { list, num, only, rowsIn } from './params.ts'
 import { factKey, orderKey, timerKey, type EventRow, type LaneRow } from './tables.ts'
 
 /** What a lane's transaction did, for the oracles. */
@@ -11,6 +11,9 @@ export interface LaneWrite {
   readonly kind: 'lane'
   readonly before: LaneRow
   readonly after: LaneRow
+  /** The offsets of its batch; those below `before.appliedOffset` were applied before. */
+  readonly next: number
+  readonly end: number
   readonly spentTimerIds: readonly number[]
   readonly spentCommandIds: readonly number[]
   readonly finishedCommandIds: readonly number[]
@@ -30,6 +33,14 @@ function partsOf(sql: string): ReadonlyMap<string, string> {
   const [, ...found] = sql.split(/(?:^with |\n\), )(?=\w+ as \()/)
   return new Map(found.map((part) => [/^(\w+) as/.exec(part)?.[1] ?? '', part]))
 }
+/** Where the batch begins and ends, as the lane's row is told. */
+const rangeIn = (part: string) => {
+  const value = String.raw`\(\$(\d+)::int8\[\]\)\[1\]`
+  const [, end, next] = new RegExp(`owner_deaths = case when ${value} > ${value} then`).exec(part) ?? []
+  if (end === undefined || next === undefined) throw new Error('write-batch does not say where it begins and ends')
+  const at = (values: readonly unknown[], index: string) => num(only(values[Number(index) - 1]))
+  return (values: readonly unknown[]) => ({ next: at(values, next), end: at(values, end) })
+}
 const idsIn = (part: string) => {
   const index = Number(/any\(\$(\d+)::int8\[\]\)/.exec(part)?.[1]) - 1
   return (values: readonly unknown[]) => list<number>(values[index])
@@ -44,6 +55,7 @@ export function writeBatch(sql: string) {
     return found
   }
   const guard = guardedUpdate(part('l'))
+  const range = rangeIn(part('l'))
   const read = Object.fromEntries(
     [
       ...['event', 'fact', 'changed_fact', 'changed_order', 'delivery', 'opened_anomaly', 'resolved_anomaly'],
@@ -179,7 +191,7 @@ export function writeBatch(sql: string) {
         cellWhere(tables.commands.cells, (command) => command.id === id, context),
       )
     const done: LaneWrite = {
-      ...{ kind: 'lane', before, after },
+      ...{ kind: 'lane', before, after, ...range(values) },
       spentTimerIds: spentTimers(values),
       spentCommandIds: spentCommands(values),
       finishedCommandIds: rows('finished_command', values).map(({ id }) => num(id)),
