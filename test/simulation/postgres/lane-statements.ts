@@ -21,6 +21,7 @@ export const laneResult = (row: LaneRow) => ({
   owner_deaths: row.ownerDeaths,
   suspect_offset: row.suspectOffset,
   suspect_deaths: row.suspectDeaths,
+  has_imported: false, // No history tells a lost ledger from the output topics.
   updated_at_ms: row.updatedAtMs,
 })
 
