@@ -6,6 +6,8 @@ export interface Suite {
   readonly about: string
   readonly stack: boolean
   readonly needs: readonly Prerequisite[]
+  /** It runs only when it is named. */
+  readonly byName?: true
 }
 
 const STACK = [JAVA, MAVEN, GO]
@@ -29,5 +31,6 @@ export const SUITES: readonly Suite[] = [
     about: 'the independent checker, and five minutes of faults on three brokers',
     stack: false,
     needs: [...STACK, PSQL, OPENSSL],
+    byName: true,
   },
 ]
