@@ -5,25 +5,24 @@ import type { InputConsumer } from '../runtime/kafka/port.ts'
  * group was set to "latest" gets no batch that would show the gap.
  */
 export interface ConsumerPlace {
-  /** After a join it reads on where the group stood. */
-  readonly joined: () => void
   readonly resolved: (offset: number) => void
-  /** Whatever is believed, the next `moveTo` seeks. */
+  /**
+   * Whatever is believed, the next `moveTo` seeks. After a join too: the consumer reads on where the group stood then,
+   * and what the group says at the fence is no proof of that, as it may have been set in between.
+   */
   readonly doubt: () => void
-  /** @param groupOffset where the group stood at the fence, undefined: no offset, so it began at the log's start */
-  readonly moveTo: (next: number, groupOffset: number | undefined) => void
+  readonly moveTo: (next: number) => void
 }
 
 export function createConsumerPlace(lane: number, consumer: Pick<InputConsumer, 'seek' | 'resume'>): ConsumerPlace {
-  let at: number | undefined
-  let isDoubtful = false
+  let at = 0
+  // Not ended by `resolved`: a batch that was in work before knows nothing of it.
+  let isDoubtful = true
   return {
-    joined: () => (at = undefined),
     resolved: (offset) => (at = offset),
     doubt: () => (isDoubtful = true),
-    moveTo: (next, groupOffset) => {
-      const believed = at ?? groupOffset
-      if (isDoubtful || (believed !== undefined && believed !== next)) consumer.seek(lane, next)
+    moveTo: (next) => {
+      if (isDoubtful || at !== next) consumer.seek(lane, next)
       at = next
       isDoubtful = false
       consumer.resume(lane)

@@ -30,8 +30,6 @@ export type Fenced =
       readonly incarnation: Incarnation
       /** Events below it are numbered; those from the ledger on are not emitted yet. */
       readonly nextSeq: number
-      /** Where the consumer group stood, which is where the consumer began to read. */
-      readonly groupOffset: number | undefined
     }
   | { readonly kind: 'halted'; readonly reason: string; readonly detail: string; readonly isNew: boolean }
 
@@ -135,7 +133,6 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
       skips: row.skips,
     },
     nextSeq: row.nextSeq,
-    groupOffset: reading.groupOffset,
   }
 }
 

@@ -96,7 +96,7 @@ export function createLane(options: LaneOptions) {
       wasMisplaced = !wasMisplaced
       own.place.doubt()
       const again = await own.current()
-      if (again !== undefined) own.place.moveTo(again.position.next, undefined)
+      if (again !== undefined) own.place.moveTo(again.position.next)
       return 0
     }
     wasMisplaced = false

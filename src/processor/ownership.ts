@@ -131,7 +131,7 @@ export function createOwnership(options: OwnershipOptions) {
       halt = undefined
       incarnation = latest = fenced.incarnation
       const { next, ledger } = incarnation.position
-      const { nextSeq, groupOffset } = fenced
+      const { nextSeq } = fenced
       log.info({ lane, next, ledger, nextSeq, incarnation: incarnation.session.incarnation }, 'the lane is fenced')
       const { suspectUntil } = incarnation
       if (suspectUntil !== undefined)
@@ -141,7 +141,7 @@ export function createOwnership(options: OwnershipOptions) {
         log.info({ lane, ledger, nextSeq }, 'an earlier owner left events unemitted')
         await conclude(incarnation, undefined, nextSeq, options)
       }
-      place.moveTo(next, groupOffset)
+      place.moveTo(next)
       return incarnation
     },
 
@@ -162,7 +162,7 @@ export function createOwnership(options: OwnershipOptions) {
     joined: () => {
       halt = undefined
       retryAtMs = 0
-      place.joined()
+      place.doubt()
       consumer.resume(lane)
     },
     /** A stop begins: the incarnation goes on with what is in work, and no other begins. */

@@ -9,4 +9,9 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly was: string
     seed: 830260056,
     was: 'the fold did not see that a conflicting fact which came again let its order be tried again',
   },
+  {
+    seed: 500007805,
+    was: 'the group was set back between the join and the fence: the consumer read on beyond, and no batch told of it',
+  },
+  { seed: 500008046, was: 'the same, with a restored Postgres that made the fence wait' },
 ]
