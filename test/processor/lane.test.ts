@@ -25,6 +25,7 @@ function createWorld() {
     /** A fence waits for it. */
     fenceGate: Promise.resolve(),
     wakeGate: Promise.resolve(),
+    commitGate: Promise.resolve(),
     isPaused: false,
     /** Answers of step 1, in order; by default the batch is applied with one event per record. */
     answers: [] as (Error | MustFence)[],
@@ -77,7 +78,7 @@ function laneIn(world: World): Lane {
         return Promise.resolve()
       },
       commit: async (_: unknown, offsets: readonly CommittedOffset[]) => {
-        await (world.isCommitStuck ? new Promise(() => undefined) : Promise.resolve())
+        await (world.isCommitStuck ? new Promise(() => undefined) : world.commitGate)
         if (world.commitFails-- > 0) {
           isDead = true
           throw new Error('INVALID_PRODUCER_EPOCH')
@@ -513,6 +514,33 @@ describe('without input', () => {
     await lane.onBatch(batch(1, 1), control)
     world.lose()
     expect(await settled()).not.toContain('seek 2')
+  })
+
+  test('nor does a batch that is in work when the join comes say where the consumer stands since then', async () => {
+    lane.assigned()
+    await settled()
+    const gate = Promise.withResolvers<undefined>()
+    world.commitGate = gate.promise.then(() => undefined)
+    void lane.onBatch(batch(0, 0), control)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(done()).toEqual(['apply 0 to 1'])
+    world.joins++
+    lane.assigned()
+    gate.resolve(undefined)
+    expect(await settled()).toEqual(['commit 1 1/1', 'resolve 1', 'fence', 'seek 1', 'wake'])
+  })
+
+  test('nor a fence that a join has overtaken: it moves the consumer itself', async () => {
+    const gate = Promise.withResolvers<undefined>()
+    world.fenceGate = gate.promise.then(() => undefined)
+    world.next = 3
+    lane.assigned()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(done()).toEqual(['fence'])
+    world.joins++
+    lane.assigned()
+    gate.resolve(undefined)
+    expect(await settled()).toEqual(['seek 3', 'fence', 'wake'])
   })
 
   test('the fence moves the consumer, which no batch may tell that its group stood elsewhere', async () => {
