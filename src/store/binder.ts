@@ -1,7 +1,7 @@
 import { byteas, days, int2s, int4s, int8s, labels, texts, timestamps, uuids } from './bind.ts'
 
 /** One column of rows that are handed to a statement as parallel arrays. */
-interface Column<Row> {
+export interface Column<Row> {
   readonly name: string
   readonly type: string
   readonly bind: (rows: readonly Row[]) => unknown
@@ -29,7 +29,7 @@ const columnsOf = <Row>() => ({
   label: (type: string, name: string, pick: (row: Row) => string | null) =>
     columnOf<Row, string>(type, labels)(name, pick),
 })
-type Columns<Row> = ReturnType<typeof columnsOf<Row>>
+export type Columns<Row> = ReturnType<typeof columnsOf<Row>>
 
 /**
  * Builds a statement's text and its parameters from one list, so that the two cannot drift apart. Used once, when the

@@ -1,3 +1,4 @@
+import type { Column, Columns } from './binder.ts'
 import type { EventRow } from './event-row.ts'
 import { int, intOrNull, ms } from './statement.ts'
 
@@ -15,6 +16,25 @@ export const eventColumns = (table: string, receivedAtMs: string): string =>
     ...PLAIN.map((column) => `${table}.${column}`),
     ...[ms(`${table}.occurred_at`), receivedAtMs, `${table}.attrs`, `${table}.traceparent`],
   ].join(', ')
+
+/** The same columns of events that are handed to a statement, whatever their rows hold beside. */
+export const bindEvent = <Row>(is: Columns<Row>, of: (row: Row) => UnnumberedEvent): Column<Row>[] => [
+  is.text('topic', (row) => of(row).topic),
+  is.uuid('event_id', (row) => of(row).eventId),
+  is.text('kind', (row) => of(row).kind),
+  is.int8('order_id', (row) => of(row).orderId),
+  is.text('merchant', (row) => of(row).merchant),
+  is.text('key', (row) => of(row).key),
+  is.int4('sequence', (row) => of(row).sequence),
+  is.text('cause', (row) => of(row).cause),
+  is.int8('amount_minor', (row) => of(row).amountMinor),
+  is.text('currency', (row) => of(row).currency),
+  is.text('payment_ref', (row) => of(row).paymentRef),
+  is.timestamp('occurred_at', (row) => of(row).occurredAtMs),
+  is.timestamp('received_at', (row) => of(row).receivedAtMs),
+  is.text('attrs', (row) => of(row).attrs),
+  is.text('traceparent', (row) => of(row).traceparent),
+]
 
 export type EventColumns = [
   topic: string,

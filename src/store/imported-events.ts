@@ -1,6 +1,6 @@
 import type { Transaction } from '../runtime/postgres.ts'
 import { createBinder } from './binder.ts'
-import type { UnnumberedEvent } from './event-columns.ts'
+import { bindEvent, type UnnumberedEvent } from './event-columns.ts'
 import { int, rowsOf } from './statement.ts'
 
 /** An event that was emitted before Postgres was set back: it has its number already. */
@@ -42,24 +42,7 @@ with e as (
   select * from ${$.rows(
     'e',
     ({ placed }) => placed,
-    (is) => [
-      is.int8('lane_seq', ({ laneSeq }) => laneSeq),
-      is.text('topic', ({ event }) => event.topic),
-      is.uuid('event_id', ({ event }) => event.eventId),
-      is.text('kind', ({ event }) => event.kind),
-      is.int8('order_id', ({ event }) => event.orderId),
-      is.text('merchant', ({ event }) => event.merchant),
-      is.text('key', ({ event }) => event.key),
-      is.int4('sequence', ({ event }) => event.sequence),
-      is.text('cause', ({ event }) => event.cause),
-      is.int8('amount_minor', ({ event }) => event.amountMinor),
-      is.text('currency', ({ event }) => event.currency),
-      is.text('payment_ref', ({ event }) => event.paymentRef),
-      is.timestamp('occurred_at', ({ event }) => event.occurredAtMs),
-      is.timestamp('received_at', ({ event }) => event.receivedAtMs),
-      is.text('attrs', ({ event }) => event.attrs),
-      is.text('traceparent', ({ event }) => event.traceparent),
-    ],
+    (is) => [is.int8('lane_seq', ({ laneSeq }) => laneSeq), ...bindEvent(is, ({ event }) => event)],
   )}
 ), gone as (
   delete from imported_events i using e where i.event_id = e.event_id and i.lane = ${lane} and i.lane_seq = e.lane_seq returning 1

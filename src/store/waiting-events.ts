@@ -2,7 +2,7 @@ import { queueOf } from '../orders/brake.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { createBinder } from './binder.ts'
-import { eventColumns, eventOf, type EventColumns, type UnnumberedEvent } from './event-columns.ts'
+import { bindEvent, eventColumns, eventOf, type EventColumns, type UnnumberedEvent } from './event-columns.ts'
 import { int, intOrNull, rowsOf } from './statement.ts'
 
 export interface WaitingEvent extends UnnumberedEvent {
@@ -28,23 +28,7 @@ with kept as (
   from ${$.rows(
     'e',
     ({ kept }) => kept,
-    (is) => [
-      is.int8('brake_id', (e) => e.brakeId),
-      is.text('topic', ({ event }) => event.topic),
-      is.uuid('event_id', ({ event }) => event.eventId),
-      is.text('kind', ({ event }) => event.kind),
-      is.int8('order_id', ({ event }) => event.orderId),
-      is.text('merchant', ({ event }) => event.merchant),
-      is.text('key', ({ event }) => event.key),
-      is.int4('sequence', ({ event }) => event.sequence),
-      is.text('cause', ({ event }) => event.cause),
-      is.int8('amount_minor', ({ event }) => event.amountMinor),
-      is.text('currency', ({ event }) => event.currency),
-      is.text('payment_ref', ({ event }) => event.paymentRef),
-      is.timestamp('occurred_at', ({ event }) => event.occurredAtMs),
-      is.text('attrs', ({ event }) => event.attrs),
-      is.text('traceparent', ({ event }) => event.traceparent),
-    ],
+    (is) => [is.int8('brake_id', (e) => e.brakeId), ...bindEvent(is, ({ event }) => event)],
   )}
   order by e.ord returning order_id
 )

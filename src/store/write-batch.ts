@@ -3,7 +3,7 @@ import type { StoredFact } from '../orders/model.ts'
 import type { Transaction } from '../runtime/postgres.ts'
 import { createBinder } from './binder.ts'
 import type { Delivery } from './delivery.ts'
-import type { EventRow } from './event-row.ts'
+import { bindEvent, type UnnumberedEvent } from './event-columns.ts'
 import { FLOOD_OFFSETS_MAX, FLOOD_WINDOW } from './dead-letter.ts'
 import { int, rowsOf } from './statement.ts'
 
@@ -38,7 +38,7 @@ export interface Writes extends Pick<
   readonly end: number
   /** The lane's clock; its UTC day is that of the events' partition. */
   readonly nowMs: number
-  readonly events: readonly Omit<EventRow, 'laneSeq' | 'payload'>[]
+  readonly events: readonly UnnumberedEvent[]
   readonly facts: readonly { readonly orderId: number; readonly fact: StoredFact; readonly offset: number }[]
   readonly deliveries: readonly Delivery[]
   /** Newly kept dead letters that count towards a flood. */
@@ -120,23 +120,7 @@ const EVENTS = `
   from l, ${$.rows(
     'e',
     ({ writes }) => writes.events,
-    (is) => [
-      is.text('topic', (e) => e.topic),
-      is.uuid('event_id', (e) => e.eventId),
-      is.text('kind', (e) => e.kind),
-      is.int8('order_id', (e) => e.orderId),
-      is.text('merchant', (e) => e.merchant),
-      is.text('key', (e) => e.key),
-      is.int4('sequence', (e) => e.sequence),
-      is.text('cause', (e) => e.cause),
-      is.int8('amount_minor', (e) => e.amountMinor),
-      is.text('currency', (e) => e.currency),
-      is.text('payment_ref', (e) => e.paymentRef),
-      is.timestamp('occurred_at', (e) => e.occurredAtMs),
-      is.timestamp('received_at', (e) => e.receivedAtMs),
-      is.text('attrs', (e) => e.attrs),
-      is.text('traceparent', (e) => e.traceparent),
-    ],
+    (is) => bindEvent(is, (event) => event),
   )}`
 
 const FACTS = `
