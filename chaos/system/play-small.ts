@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
 import { cli, prepare, startService, type Service } from '../../dev/demo/system.ts'
 import { watchLanes } from '../../dev/demo/lanes.ts'
 import { javaFollow, type JavaRecord } from '../../dev/parts/java-topics.ts'
+import { createDatabase } from '../../dev/parts/postgres.ts'
 import type { Stack } from '../../dev/parts/stack.ts'
 import { createKeys } from '../../src/simulator/create-keys.ts'
 import { planOf } from '../../src/simulator/plan.ts'
@@ -94,17 +94,4 @@ export async function playSmall(options: SmallOptions): Promise<string> {
     await lanes.close()
     await Promise.all(services.map((service) => service.stop()))
   }
-}
-
-export async function createDatabase(serverUrl: string, name: string): Promise<string> {
-  const client = new pg.Client({ connectionString: serverUrl })
-  await client.connect()
-  try {
-    await client.query(`create database ${name}`)
-  } finally {
-    await client.end()
-  }
-  const url = new URL(serverUrl)
-  url.pathname = `/${name}`
-  return url.href
 }

@@ -3,14 +3,13 @@ import type { LaneWatch } from '../../dev/demo/lanes.ts'
 import { watchLanes } from '../../dev/demo/lanes.ts'
 import { cli, prepare } from '../../dev/demo/system.ts'
 import { startKafka, type KafkaCluster } from '../../dev/parts/kafka.ts'
-import { createDatabase as createRegistryDatabase, startPostgres, type Postgres } from '../../dev/parts/postgres.ts'
+import { createDatabase, startPostgres, type Postgres } from '../../dev/parts/postgres.ts'
 import { choosePort } from '../../dev/parts/ports.ts'
 import { REGISTRY_DATABASE, startRegistry, type SchemaRegistry } from '../../dev/parts/registry.ts'
 import { createKeys } from '../../src/simulator/create-keys.ts'
 import { INPUT, OUTPUTS } from '../checker/capture.ts'
 import { startProxy, type Proxy } from '../proxy/tcp-proxy.ts'
 import { manage, type Managed } from './managed.ts'
-import { createDatabase } from './play-small.ts'
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts'
 
 /** The whole system as processes, with a proxy on every link. */
@@ -64,7 +63,7 @@ export async function startWorld(dir: string, appId: string, processorMain?: str
     })
     stops.push(() => postgres.kill())
     // Its schemas outlive it: a registry that forgets would be another fault, and nobody's promise covers it.
-    await createRegistryDatabase(postgres.url, REGISTRY_DATABASE)
+    await createDatabase(postgres.url, REGISTRY_DATABASE)
     const registry = await startRegistry({ dir, postgresUrl: postgres.url })
     stops.push(() => registry.kill())
 

@@ -12,6 +12,7 @@ import { planOf } from '../../src/simulator/plan.ts'
 import { runSimulation } from '../../src/simulator/start.ts'
 import type { Tally } from '../../src/simulator/tally.ts'
 import { javaRead } from '../parts/java-topics.ts'
+import { createDatabase } from '../parts/postgres.ts'
 import { say, step } from '../parts/progress.ts'
 import type { StackEnv } from '../parts/state.ts'
 import { followEvents, type Follower } from './follow-events.ts'
@@ -170,19 +171,6 @@ async function dropAll(stack: StackEnv, runId: string, topicPrefix: string): Pro
     await admin.close()
     await client.end()
   }
-}
-
-async function createDatabase(serverUrl: string, name: string): Promise<string> {
-  const client = new pg.Client({ connectionString: serverUrl })
-  await client.connect()
-  try {
-    await client.query(`create database ${name}`)
-  } finally {
-    await client.end()
-  }
-  const url = new URL(serverUrl)
-  url.pathname = `/${name}`
-  return url.href
 }
 
 async function drained(lanes: LaneWatch): Promise<void> {

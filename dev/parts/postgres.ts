@@ -193,13 +193,20 @@ async function initialise(native: string, dataDir: string, user: User | undefine
   }
 }
 
-/** Creates the database if it does not exist; `url` is of any other database of the server. */
-export async function createDatabase(url: string, name: string): Promise<void> {
+/** Creates the database if it does not exist; `url` is of any other database of the server. @returns its own */
+export async function createDatabase(url: string, name: string): Promise<string> {
   try {
-    await query(url.replace(/[^/]*$/, 'postgres'), `create database ${name}`)
+    await query(urlOf(url, 'postgres'), `create database ${name}`)
   } catch (error) {
     if ((error as { code?: string }).code !== '42P04') throw error // it exists
   }
+  return urlOf(url, name)
+}
+
+function urlOf(serverUrl: string, database: string): string {
+  const url = new URL(serverUrl)
+  url.pathname = `/${database}`
+  return url.href
 }
 
 async function query(url: string, sql: string): Promise<void> {
