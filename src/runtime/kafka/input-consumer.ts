@@ -60,7 +60,10 @@ export function createInputConsumer(
   let crashed = false
 
   const seek = (partition: number, offset: number) => {
-    if (assigned.has(partition)) consumer.seek({ topic, partition, offset: String(offset) })
+    if (assigned.has(partition))
+      whileItRuns(() => {
+        consumer.seek({ topic, partition, offset: String(offset) })
+      })
   }
   const eachBatch = async (payload: EachBatchPayload, { onBatch }: InputHandlers) => {
     const { batch } = payload
@@ -146,13 +149,22 @@ function attempt(work: () => void, failed: (error: unknown) => void): void {
   }
 }
 
-/** Before `run` and while kafkajs restarts there is nothing to pause; `reapply` comes with the next join. */
 function applyPause(consumer: Consumer, topic: string, partition: number, paused: boolean): void {
-  try {
-    const partitions = [{ topic, partitions: [partition] }]
+  const partitions = [{ topic, partitions: [partition] }]
+  whileItRuns(() => {
     if (paused) consumer.pause(partitions)
     else consumer.resume(partitions)
-  } catch {
-    return
+  })
+}
+
+/**
+ * Before `run`, and while kafkajs restarts after a failure, it has nothing to pause or to move, and throws. The next
+ * join applies the pauses again, and whoever moved a partition fences anew then and moves it again.
+ */
+function whileItRuns(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('Consumer group was not initialized'))) throw error
   }
 }

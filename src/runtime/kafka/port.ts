@@ -159,6 +159,7 @@ export interface InputConsumer {
   readonly pause: (partition: number) => void
   readonly resume: (partition: number) => void
   /** The next fetch of a partition that is ours starts here; ignored for others. */
+  /** Without effect while the client restarts after a failure: a join follows, and `onAssigned` with it. */
   readonly seek: (partition: number, offset: number) => void
   /** Milliseconds since the last finished poll, by the monotonic clock; for liveness. */
   readonly sincePollMs: () => number

@@ -96,6 +96,17 @@ test('seeks back and forth', async () => {
   ])
 })
 
+test('moving or pausing a partition while kafkajs has no group, as between a failure and its restart, throws nothing', async () => {
+  const topic = await freshTopic()
+  const self = await member({ group: group(), topic, partitions: 1 })
+  await until('it is assigned', () => self.assignments.length > 0)
+  // The same state: kafkajs restarts by stopping its runner, and starts again after a while.
+  await self.consumer.stop()
+  self.consumer.seek(0, 0)
+  self.consumer.pause(0)
+  self.consumer.resume(0)
+})
+
 test('a paused lane does not hold up another, and comes again after its pause', async () => {
   const topic = await freshTopic(2)
   const producer = await testProducer(topic)
