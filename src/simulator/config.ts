@@ -35,6 +35,7 @@ export const SIMULATOR = {
   SEED: integer(1, 4_294_967_295).optional(),
   ORDERS: count(1, 1_000_000, 1_000),
   DELIVERIES_PER_ORDER: count(1, 100, 5),
+  DUPLICATE_SHARE: share.optional(),
   SPREAD_MS: count(1, 86_400_000, 10_000),
   AGAIN_MS: count(1, 86_400_000, 5_000),
   /** Who takes part, and how much: who is not named does not. */

@@ -21,8 +21,8 @@ export type Sign = (delivered: Delivered, keys: SenderKeys) => Omit<SignedReques
 
 export const callbackPath = (provider: string, merchant: string) => `/callbacks/${provider}/${merchant}`
 
-/** Ten minutes old: twice what is taken. */
-const STALE_MS = 600_000
+/** Half an hour old: too old for a gateway too whose clock is ten minutes slow. */
+const STALE_MS = 1_800_000
 
 /** The time that is signed. */
 export const signedAt = ({ defect, at }: Delivered) =>

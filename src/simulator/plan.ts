@@ -10,6 +10,8 @@ export interface PlanOptions {
   readonly merchants: readonly [string, ...string[]]
   readonly orders: number
   readonly deliveriesPerOrder: number
+  /** Instead: every callback comes once, and so many of them once more, half of these at the same instant. */
+  readonly duplicateShare?: number
   /** First deliveries are spread over this time. */
   readonly spreadMs: number
   /** A callback comes again up to this long after its first burst. */

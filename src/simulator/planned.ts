@@ -1,6 +1,9 @@
 import type { PaymentProvider, Story } from './stories.ts'
 
-/** What a provider's side can do wrong, or an attacker on purpose. `cut_off`: the sender vanishes within the body. */
+/**
+ * What a provider's side can do wrong, or an attacker on purpose. `cut_off`: the sender vanishes within the body.
+ * `hostile`: a body that is made to hurt a parser. `slow_head`: a request whose head never ends.
+ */
 export const DEFECTS = [
   'none',
   'wrong_signature',
@@ -9,6 +12,8 @@ export const DEFECTS = [
   'stranger',
   'retired_key',
   'cut_off',
+  'hostile',
+  'slow_head',
 ] as const
 export type Defect = (typeof DEFECTS)[number]
 

@@ -28,7 +28,7 @@ export async function playCallback({ order, callback, keys, closed }: Played, st
   }
   const send = (defect: Burst['defect'], copies: number, isSlow = false) => {
     const sign = () => signCallback({ callback, defect, at: stage.clock.now(), dateOf: stage.dateOf }, keys)
-    const manner = defect === 'cut_off' ? 'cut_off' : isSlow ? 'slow' : 'plain'
+    const manner = defect === 'cut_off' || defect === 'slow_head' ? defect : isSlow ? 'slow' : 'plain'
     return deliver({ ...about, defect, ...(isSlow ? { isSlow } : {}) }, { sign, copies, manner }, stage)
   }
   const play = async ({ atMs, copies, defect, isSlow }: Burst) => {

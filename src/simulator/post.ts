@@ -5,9 +5,10 @@ import type { Heard } from './log.ts'
 import type { Delivery } from './send.ts'
 import type { SignedRequest } from './delivered.ts'
 import { isSuccess } from './is-success.ts'
+import { postSlowHead } from './post-slow-head.ts'
 
-/** `slow`: byte by byte. `cut_off`: half of the body, and then the sender is gone. */
-export type Manner = 'plain' | 'slow' | 'cut_off'
+/** `slow`: byte by byte. `cut_off`: half of the body, and then the sender is gone. `slow_head`: not even a body. */
+export type Manner = 'plain' | 'slow' | 'cut_off' | 'slow_head'
 
 /** No answer is longer; what is, is not read. */
 const ANSWER_BYTES_MAX = 4_096
@@ -27,6 +28,11 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
   const atMs = clock.now().getTime()
   const startedMs = clock.elapsedMs()
   const requestSha256 = sha256Of(headers, rawBody)
+  if (manner === 'slow_head')
+    return postSlowHead({ url, path, answerMsMax, clock }).then((heard) => ({
+      ...{ gateway: url, atMs, requestSha256 },
+      ...heard,
+    }))
   return new Promise((resolve) => {
     const sent = request(new URL(path, url), {
       // What ends in the middle leaves a socket that nobody else can use.

@@ -29,6 +29,7 @@ export async function runPlan(
       ...{ seed, runId, merchants: [first, ...others], orders: config.ORDERS },
       ...{ deliveriesPerOrder: config.DELIVERIES_PER_ORDER, spreadMs: config.SPREAD_MS, againMs: config.AGAIN_MS },
       ...{ reportShare: config.REPORT_SHARE, slowShare: config.SLOW_SHARE, cutOffShare: config.CUT_OFF_SHARE },
+      ...(config.DUPLICATE_SHARE === undefined ? {} : { duplicateShare: config.DUPLICATE_SHARE }),
       ...(config.PROVIDER_SHARES === undefined ? {} : { providers: config.PROVIDER_SHARES }),
       ...(config.STORY_SHARES === undefined ? {} : { stories: config.STORY_SHARES }),
     }),

@@ -1,4 +1,5 @@
 import { callbackPath, type Delivered, type Sign, type SignedRequest } from './delivered.ts'
+import { hostile } from './hostile.ts'
 import type { SenderKeys } from './keys.ts'
 import { signAlipay } from './sign-alipay.ts'
 import { signStandardWebhooks } from './sign-standard-webhooks.ts'
@@ -18,5 +19,6 @@ const SIGN: Readonly<Record<PaymentProvider, Sign>> = {
 /** A callback as its provider signs it at that moment, with the defect that the plan wants in it. */
 export function signCallback(delivered: Delivered, keys: SenderKeys): SignedRequest {
   const { provider } = delivered.callback.transaction
-  return { path: callbackPath(provider, keys.merchant), ...SIGN[provider](delivered, keys) }
+  const signed = { path: callbackPath(provider, keys.merchant), ...SIGN[provider](delivered, keys) }
+  return delivered.defect === 'hostile' ? hostile(signed, delivered.callback.messageId) : signed
 }

@@ -24,6 +24,10 @@ export const STORIES = [
   'stranger',
   /** All that comes for it is signed with a key after its end. */
   'retired_key',
+  /** All that comes for it has a body that is made to hurt a parser. */
+  'hostile',
+  /** All that comes for it are requests whose head never ends. */
+  'slow_head',
   /** A probe with a deliberately wrong signature comes first. */
   'probed',
   /** Paid, then a part of it goes back, or two. */
@@ -53,10 +57,10 @@ export type Story = (typeof STORIES)[number]
 export type StoryShares = Readonly<Record<Exclude<Story, 'paid'>, number>>
 export type ProviderShares = Readonly<Record<PaymentProvider, number>>
 
-/** Without `retired_key`: only a run during which keys are changed has one. */
+/** Without `retired_key`: only a run during which keys are changed has one. Attacks on the server itself are asked for. */
 export const STORY_SHARES: StoryShares = {
   ...{ created_late: 0.05, unknown: 0.02, wrong_amount: 0.02, second_payment: 0.02 },
-  ...{ forged: 0.02, stale: 0.02, stranger: 0.01, retired_key: 0, probed: 0.02 },
+  ...{ forged: 0.02, stale: 0.02, stranger: 0.01, retired_key: 0, hostile: 0, slow_head: 0, probed: 0.02 },
   ...{ refunded_partly: 0.03, refunded_fully: 0.03, refund_first: 0.02, refund_failed: 0.01 },
   ...{ closed: 0.02, late_success: 0.02, payment_failed: 0.01, disputed: 0.01 },
   ...{ waiting: 0.01, finished: 0.01, combined: 0.02 },

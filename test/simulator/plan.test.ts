@@ -62,6 +62,18 @@ describe('a plan', () => {
     )
   })
 
+  test('counts duplicates by their share alone, half of them at the same instant', () => {
+    const callbacks = planOf({ ...options, duplicateShare: 0.25 }).flatMap((order) => order.callbacks)
+    const plain = callbacks.flatMap(({ bursts }) => {
+      const mine = bursts.filter(({ defect, isSlow }) => defect !== 'probe' && defect !== 'cut_off' && !isSlow)
+      return [{ copies: mine.reduce((sum, { copies }) => sum + copies, 0), bursts: mine.length }]
+    })
+    const twice = plain.filter(({ copies }) => copies === 2)
+    expect(plain.every(({ copies }) => copies === 1 || copies === 2)).toBe(true)
+    expect(Math.abs(twice.length / plain.length - 0.25)).toBeLessThan(0.02)
+    expect(Math.abs(twice.filter(({ bursts }) => bursts === 1).length / twice.length - 0.5)).toBeLessThan(0.05)
+  })
+
   test.for<[Story, (order: PlannedOrder) => unknown]>([
     ['paid', (order) => eventsOf(order).join() === 'payment' && order.createAtMs === 0],
     ['created_late', ({ createAtMs, callbacks }) => (createAtMs ?? 0) >= (callbacks[0]?.bursts[0]?.atMs ?? NaN)],
@@ -72,6 +84,8 @@ describe('a plan', () => {
     ['stale', (order) => everyDefect(order, 'stale_timestamp')],
     ['stranger', (order) => everyDefect(order, 'stranger')],
     ['retired_key', (order) => everyDefect(order, 'retired_key')],
+    ['hostile', (order) => everyDefect(order, 'hostile')],
+    ['slow_head', (order) => everyDefect(order, 'slow_head')],
     ['probed', ({ callbacks }) => callbacks[0]?.bursts[0]?.defect === 'probe'],
     ['refunded_partly', (order) => refunded(order) > 0 && refunded(order) < order.amountMinor],
     ['refunded_fully', (order) => refunded(order) === order.amountMinor],

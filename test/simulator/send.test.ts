@@ -11,7 +11,7 @@ let vanished = 0
 beforeEach(async () => {
   arrived = []
   vanished = 0
-  server = createServer((request, response) => {
+  server = createServer({ connectionsCheckingInterval: 100 }, (request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () =>
@@ -76,4 +76,22 @@ test('a sender that vanishes has sent half of its body, and hears nothing', () =
     ])
     await until('it is gone', () => vanished === 1)
     expect(arrived).toEqual([])
+  }))
+
+test('a head that never ends is ended by a server that looks at the time, and heard as a refusal', async () => {
+  server.headersTimeout = 300
+  server.requestTimeout = 400
+  await withSender({}, async (sender) => {
+    const [heard] = await sender.burst('alipay', signed('never'), 1, 'slow_head')
+    expect(heard).toMatchObject({ status: 408, heard: 'failure' })
+    expect(heard?.latencyMs).toBeLessThan(4_000)
+  })
+  expect(arrived).toEqual([])
+})
+
+test('a server that does not look is left when the sender has had enough', () =>
+  withSender({ answerMsMax: 700 }, async (sender) => {
+    expect(await sender.burst('alipay', signed('never'), 1, 'slow_head')).toMatchObject([
+      { status: null, heard: 'no_answer' },
+    ])
   }))

@@ -105,6 +105,23 @@ describe.for(PAYMENT_PROVIDERS)('%s', (provider) => {
   })
 })
 
+test.for(PAYMENT_PROVIDERS)('%s: no body that is made to hurt is taken for genuine', (provider) => {
+  const [payment] = callbacks.filter(({ callback }) => callback.transaction.provider === provider)
+  if (payment === undefined) throw new Error('no payment')
+  const bodies = new Set<string>()
+  for (let n = 0; n < 10; n++) {
+    const signed = sign(
+      { ...payment.callback, messageId: `n${n.toString(16).padStart(30, '0')}` },
+      payment.merchant,
+      'hostile',
+    )
+    bodies.add(`${signed.rawBody.length} ${signed.rawBody.subarray(0, 8).toString('hex')}`)
+    // What is too large, a gateway never gives to a provider's code.
+    if (signed.rawBody.length <= 65_536) expect(verify(provider, payment.merchant, signed).kind).toBe('refused')
+  }
+  expect(bodies.size).toBeGreaterThanOrEqual(5)
+})
+
 const EVENTS: Record<PaymentProvider, CallbackEvent[]> = {
   wechatpay: ['payment', 'refund', 'refund_abnormal', 'refund_closed'],
   'wechatpay-v2': ['payment', 'refund'],
