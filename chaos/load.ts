@@ -9,8 +9,13 @@ export interface Load {
   readonly logFile: string
 }
 
-/** Of each callback. Two at the same instant and one later: more than a provider repeats, as duplicates are the point. */
-const DELIVERIES = 3
+/** Of the callbacks: a fifth of all deliveries is one too many, besides what comes again for want of an answer. */
+const DUPLICATE_SHARE = '0.25'
+/** Of the orders. 15 % hear of something before what it follows, 2 % are forged, altered, old or another's, 0.5 % hostile. */
+const STORY_SHARES = [
+  ...['created_late=0.11', 'refund_first=0.04', 'unknown=0.02', 'wrong_amount=0.01', 'probed=0.01'],
+  ...['forged=0.01', 'stale=0.005', 'stranger=0.005', 'hostile=0.004', 'slow_head=0.001'],
+].join(',')
 /** Enough for an open loop: who waits for an answer holds up nobody else. */
 const IN_FLIGHT_MAX = 2_000
 const AGAIN_MS = 10_000
@@ -23,7 +28,7 @@ export function startLoad(world: World, options: { seed: number; ordersPerSec: n
     ...process.env,
     ...{ GATEWAY_URLS: world.gatewayUrls.join(','), API_URL: world.api.url, API_TOKEN: world.token },
     ...{ SENDERS_DIR: join(world.dir, 'senders'), SIMULATION_LOG: logFile, SEED: String(options.seed) },
-    ...{ ORDERS: String(options.ordersPerSec * options.seconds), DELIVERIES_PER_ORDER: String(DELIVERIES) },
+    ...{ ORDERS: String(options.ordersPerSec * options.seconds), DUPLICATE_SHARE, STORY_SHARES },
     ...{ SPREAD_MS: String(options.seconds * 1_000), AGAIN_MS: String(AGAIN_MS), IN_FLIGHT_MAX: String(IN_FLIGHT_MAX) },
     ...{ REPORT_SHARE: '0.2', SLOW_SHARE: '0.005', CUT_OFF_SHARE: '0.01', TIME_SCALE: '0.01' },
   }
