@@ -31,6 +31,7 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -42,7 +43,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *   read   BOOTSTRAP TOPIC[,TOPIC…] ISOLATION AT_LEAST DEADLINE_MS   up to the end found at the start, and on until
  *                                                                    AT_LEAST records were seen; exit 3 at the deadline
  *   follow BOOTSTRAP TOPIC[,TOPIC…]                                  as they become visible to read_committed, each with
- *                                                                    "seenMs", until anything comes from stdin
+ *                                                                    "seenMs", until anything comes from stdin, and
+ *                                                                    then to the end as it is at that moment
  *   write  BOOTSTRAP [COMPRESSION]                                   lines from stdin, each to its topic and partition
  *   delete BOOTSTRAP TOPIC PARTITION BEFORE                          deletes the records before that offset
  *   ends   BOOTSTRAP TOPIC[,TOPIC…]                                  "topic partition end stableEnd" a line: what is
@@ -100,6 +102,8 @@ public class Topics {
     out.flush();
   }
 
+  static final long FOLLOW_REST_NANOS = 15_000_000_000L;
+
   static void follow(Properties settings, String[] topics) throws Exception {
     settings.put("isolation.level", "read_committed");
     settings.put("enable.auto.commit", "false");
@@ -114,7 +118,20 @@ public class Topics {
       consumer.seekToBeginning(partitions);
       out.println("{\"ready\":true}");
       out.flush();
-      while (System.in.available() == 0) {
+      Map<TopicPartition, Long> ends = null;
+      long leaveAt = Long.MAX_VALUE;
+      while (true) {
+        if (ends == null && System.in.available() > 0) {
+          leaveAt = System.nanoTime() + FOLLOW_REST_NANOS;
+          try {
+            ends = consumer.endOffsets(partitions, Duration.ofSeconds(4));
+          } catch (TimeoutException nobodyThere) {
+            break;
+          }
+        }
+        Map<TopicPartition, Long> until = ends;
+        if (until != null && partitions.stream().allMatch(p -> consumer.position(p) >= until.get(p))) break;
+        if (System.nanoTime() > leaveAt) break;
         var records = consumer.poll(Duration.ofMillis(100));
         long seenMs = System.currentTimeMillis();
         var text = new StringBuilder();

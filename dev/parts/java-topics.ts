@@ -80,7 +80,7 @@ export async function javaMoveLeaders(brokers: string, topics: readonly string[]
 
 /**
  * Reads topics on and on as a read_committed consumer, from their beginning; resolves when the reader has its partitions.
- * `seenMs` is when the record came out of `poll`.
+ * `seenMs` is when the record came out of `poll`. Stopping it reads what is there by then, if anybody answers.
  */
 export async function javaFollow(
   brokers: string,
