@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../src/simulator/random.ts'
+import { randomOf, type Random } from '../src/simulator/random.ts'
 import { say } from '../dev/parts/progress.ts'
 import type { FaultLine } from './checker/capture.ts'
 import { drawFaults, FAULTS } from './faults/catalogue.ts'
@@ -21,7 +21,8 @@ export async function runNemesis(world: World, random: Random, untilMs: number):
   const lines: Line[] = []
   while (performance.now() < untilMs) {
     const faults = draw()
-    const done = await Promise.all(faults.map((fault) => once(world, random, fault)))
+    // Each has numbers of its own: which of two asks first is up to the machine.
+    const done = await Promise.all(faults.map((fault) => once(world, randomOf(1 + random.below(2 ** 31)), fault)))
     const isCaughtUp = (await untilCaughtUp(world.lanes, RECOVERY_MS_MAX)) !== undefined
     // Two at once heal at different times: what is measured begins when the later one is undone, and so has in it how
     // long a broker or a process takes to start.

@@ -25,8 +25,9 @@ async function untilWhole(world: World) {
 const killBrokers = (kind: string, count: number): Fault => ({
   ...{ kind, group: 'kafka' },
   inject: async (world, random) => {
-    const [first, ...others] = world.kafka.nodes.toSorted(() => random.below(3) - 1)
-    const victims = [first, ...others].slice(0, count).filter((node) => node !== undefined)
+    const { nodes } = world.kafka
+    const from = random.below(nodes.length)
+    const victims = [...nodes.slice(from), ...nodes.slice(0, from)].slice(0, count)
     await Promise.all(victims.map((node) => node.kill()))
     return {
       ...{ target: victims.map(({ name }) => name).join(' and '), holdMs: between(random, 2_000, 8_000) },
