@@ -56,6 +56,8 @@ const DeliveryLine = z.object({
   /** Without it: that payment of that amount. */
   facts: z.array(StatedFact).optional(),
   isSlow: z.boolean().optional(),
+  /** The answer's content type and body, for whoever judges its form without asking us. */
+  answer: z.string().optional(),
   requestSha256: z.string().optional(),
 })
 

@@ -41,8 +41,11 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
       headers: { ...headers, 'content-length': rawBody.length },
       signal: AbortSignal.timeout(answerMsMax),
     })
-    const end = (status: number | null, heard: Heard) =>
-      resolve({ gateway: url, atMs, latencyMs: clock.elapsedMs() - startedMs, status, heard, requestSha256 })
+    const end = (status: number | null, heard: Heard, answer?: string) =>
+      resolve({
+        ...{ gateway: url, atMs, latencyMs: clock.elapsedMs() - startedMs, status, heard, requestSha256 },
+        ...(answer === undefined ? {} : { answer }),
+      })
     sent.on('error', () => end(null, 'no_answer'))
     sent.on('response', (response) => {
       let body = ''
@@ -55,8 +58,9 @@ export function post(provider: string, { path, headers, rawBody }: SignedRequest
       response.on('close', () => end(null, 'no_answer'))
       response.on('end', () => {
         const status = response.statusCode ?? 0
-        const success = isSuccess(provider, status, response.headers['content-type'] ?? '', body)
-        end(status, success ? 'success' : status >= 200 && status < 300 ? 'wrong_form' : 'failure')
+        const type = response.headers['content-type'] ?? ''
+        const success = isSuccess(provider, status, type, body)
+        end(status, success ? 'success' : status >= 200 && status < 300 ? 'wrong_form' : 'failure', `${type} ${body}`)
       })
     })
     if (manner === 'plain') sent.end(rawBody)

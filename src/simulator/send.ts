@@ -14,6 +14,8 @@ export interface Delivery {
   readonly latencyMs: number
   readonly status: number | null
   readonly heard: Heard
+  /** Its content type and its body, as they came; absent without an answer. */
+  readonly answer?: string
   /** Of the body and its signature, so that somebody else can tell which delivery a record of Kafka came from. */
   readonly requestSha256: string
 }
