@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { mustRun } from '../dev/parts/run.ts'
 import { javaEnds, javaRead, type JavaRecord } from '../dev/parts/java-topics.ts'
 import { PSQL, requirePrograms } from '../dev/parts/prerequisites.ts'
-import { INPUT, OUTPUTS, TABLES, type About, type FaultLine } from './checker/capture.ts'
+import { INPUT, OUTPUTS, TABLES, type About, type FaultLine, type Sample } from './checker/capture.ts'
 import { CONSUMER_GROUPS, DUMP_SEGMENTS, kafkaTool } from './system/kafka-tool.ts'
 
 /** What of a run is to be written down for the checker. */
@@ -19,7 +19,7 @@ export interface Run {
   readonly probe: readonly JavaRecord[]
   readonly faults: readonly FaultLine[]
   readonly secrets: readonly { readonly name: string; readonly value: string }[]
-  readonly samples: readonly { readonly name: string; readonly atMs: number; readonly rssBytes: number }[]
+  readonly samples: readonly Sample[]
 }
 
 const SCHEMAS_MAX = 20

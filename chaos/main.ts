@@ -7,7 +7,8 @@ import * as processes from '../dev/parts/process.ts'
 import { say } from '../dev/parts/progress.ts'
 import { LOCAL_DIR } from '../dev/parts/state.ts'
 import { play } from './play.ts'
-import { reportOf, tableOf } from './report.ts'
+import { tableOf } from './report-table.ts'
+import { reportOf } from './report.ts'
 import { writeReport } from './write-report.ts'
 
 const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-sec N] [--write]

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { javaFollow, type JavaRecord } from '../dev/parts/java-topics.ts'
@@ -11,8 +10,10 @@ import type { Capture, FaultLine } from './checker/capture.ts'
 import { FAULTS } from './faults/catalogue.ts'
 import { startLoad } from './load.ts'
 import { runNemesis } from './nemesis.ts'
+import { sample } from './system/sample.ts'
 import { untilDrained } from './system/until-drained.ts'
-import { PARTITIONS, startWorld, type World } from './system/world.ts'
+import { stallsOfGateways, watchStalls } from './system/watch-stalls.ts'
+import { PARTITIONS, startWorld } from './system/world.ts'
 
 export interface PlayOptions {
   readonly dir: string
@@ -21,9 +22,6 @@ export interface PlayOptions {
   readonly minutes: number
   readonly ordersPerSec: number
 }
-
-/** Of the machine, not of the plan. */
-export const STALL = 'stall_of_the_machine'
 
 export interface Played {
   readonly verdict: Verdict
@@ -38,13 +36,24 @@ export interface Played {
   readonly seconds: number
 }
 
-const WARM_UP_MS = 5_000
+const MINUTE_SEC = 60
+/** Of the run: then new keys sign too, after twice that alone, and after three times the old ones are at their end. */
+const KEYS_CHANGE_AFTER = 0.25
+/** Without faults. */
+const WARM_UP_MS = 20_000
 /** The senders' own retries go on after the last fault. */
 const SENDERS_MS_MAX = 300_000
 const DRAIN_MS_MAX = 120_000
-const SAMPLE_MS = 2_000
-/** A gateway has 4 s from a request's first byte; the rest is the way there and back through a proxy, as a sender sees it. */
-const ANSWER_MS_MAX = 4_250
+
+const LIMITS = {
+  /** A gateway has 4 s from a request's first byte; the rest is the way there and back through a proxy, as a sender sees it. */
+  answerMsMax: 4_250,
+  recoveryMsP95: 30_000,
+  /** In flight: what a gateway lets in. Unsent: the events of one batch of a lane at its largest. */
+  samplesMax: { rss_bytes: 600_000_000, handles: 1_000, in_flight: 4_096, unsent: 5_000 },
+  /** Of a process that lives long enough to have a slope; a heap that settles has less. */
+  rssBytesPerMinMax: 20_000_000,
+}
 
 /** Starts the system, plays load and faults, heals, waits for rest, writes everything down and has it checked. */
 export async function play(options: PlayOptions): Promise<Played> {
@@ -53,7 +62,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   const world = await step(
     'starting 3 brokers, Postgres, registry, 2 gateways, 3 processors and the api',
     'about 40 s',
-    () => startWorld(dir, appId),
+    () => startWorld(dir, appId, minutes * MINUTE_SEC * KEYS_CHANGE_AFTER),
   )
   const missing = FAULTS.flatMap(({ kind, missing: why }) => {
     const reason = why?.(world)
@@ -66,9 +75,14 @@ export async function play(options: PlayOptions): Promise<Played> {
     const follower = await javaFollow(world.kafka.brokers, outputs, (record) => void probe.push(record))
     const samples = sample(world)
     const stalls = watchStalls(world.gatewayUrls)
-    const load = startLoad(world, { seed, ordersPerSec: options.ordersPerSec, seconds: Math.ceil(minutes * 60) })
+    const startedLoadMs = performance.now()
+    const load = startLoad(world, {
+      seed,
+      ordersPerSec: options.ordersPerSec,
+      seconds: Math.ceil(minutes * MINUTE_SEC),
+    })
     await sleep(WARM_UP_MS)
-    const faults = await runNemesis(world, random, performance.now() + minutes * 60_000 - WARM_UP_MS)
+    const faults = await runNemesis(world, random, startedLoadMs + minutes * MINUTE_SEC * 1_000)
     const senderExit = await step('all healed; the senders finish', 'up to 3 minutes', () =>
       Promise.race([load.done, sleep(SENDERS_MS_MAX, -1, { ref: false })]),
     )
@@ -86,7 +100,7 @@ export async function play(options: PlayOptions): Promise<Played> {
             appId,
             topicPrefix,
             partitions: PARTITIONS,
-            limits: { answerMsMax: ANSWER_MS_MAX, recoveryMsP95: 30_000, rssBytesMax: 600_000_000 },
+            limits: LIMITS,
           },
           ...{ brokers: kafka.brokers, databaseUrl, registryUrl: registry.url },
           nodes: kafka.nodes.map(({ name, dataDir }) => ({ name, dataDir })),
@@ -117,61 +131,5 @@ export async function play(options: PlayOptions): Promise<Played> {
     }
   } finally {
     await step('stopping', 'about 5 s', world.stop)
-  }
-}
-
-const TICK_MS = 50
-const STALL_MS = 150
-
-/**
- * The senders' proxies live in this process: when it gets no turn on a crowded machine, what passes them is late, as by a
- * toxic. That is no fault of the run's plan, and no gateway's.
- */
-function watchStalls(urls: readonly string[]) {
-  const lines: FaultLine[] = []
-  let last = performance.now()
-  const timer = setInterval(() => {
-    const lateMs = performance.now() - last - TICK_MS
-    last = performance.now()
-    if (lateMs < STALL_MS) return
-    const untilMs = Date.now()
-    const observed = `${Math.round(lateMs)} ms without a turn`
-    lines.push({ kind: STALL, target: 'proxies', fromMs: untilMs - lateMs, untilMs, observed, hinders: urls })
-  }, TICK_MS)
-  return {
-    stop: () => {
-      clearInterval(timer)
-      return lines
-    },
-  }
-}
-
-/** The same of the gateways, as each process itself has seen it; a stop that was made on purpose is among them. */
-function stallsOfGateways({ gateways, gatewayUrls }: World): FaultLine[] {
-  return gateways.flatMap(({ name, clockFile }, n) => {
-    const file = `${clockFile}.stalls`
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-    return lines.flatMap((line): FaultLine[] => {
-      if (line === '') return []
-      const { fromMs, untilMs } = JSON.parse(line) as { fromMs: number; untilMs: number }
-      const observed = `${Math.round(untilMs - fromMs)} ms without a turn`
-      return [{ kind: STALL, target: name, fromMs, untilMs, observed, hinders: gatewayUrls.slice(n, n + 1) }]
-    })
-  })
-}
-
-function sample(world: World) {
-  const samples: { name: string; atMs: number; rssBytes: number }[] = []
-  const timer = setInterval(() => {
-    for (const one of [...world.gateways, ...world.processors, world.api]) {
-      const rssBytes = one.rssBytes()
-      if (rssBytes !== undefined) samples.push({ name: one.name, atMs: Date.now(), rssBytes })
-    }
-  }, SAMPLE_MS)
-  return {
-    stop: () => {
-      clearInterval(timer)
-      return samples
-    },
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tableOf, type Report } from './report.ts'
+import { tableOf } from './report-table.ts'
+import type { Report } from './report.ts'
 
 const FILE = join(import.meta.dirname, '..', 'docs', 'reliability.md')
 

@@ -39,6 +39,8 @@ export interface SentLine extends Answered {
   readonly heard: 'success' | 'failure' | 'wrong_form' | 'no_answer'
   readonly facts?: readonly (Fact & { readonly outTradeNo: string })[]
   readonly isSlow?: boolean
+  /** Content type and body. */
+  readonly answer?: string
   /** Of the body, a zero byte, and the value of the signature header if there is one. */
   readonly requestSha256?: string
 }
@@ -117,8 +119,19 @@ export interface About {
   readonly limits: {
     readonly answerMsMax: number
     readonly recoveryMsP95: number
-    readonly rssBytesMax: number
+    readonly samplesMax: Readonly<Record<Sample['what'], number>>
+    readonly rssBytesPerMinMax: number
   }
+}
+
+/** Something of a process or a lane that may not grow without end. */
+export interface Sample {
+  readonly name: string
+  readonly what: 'rss_bytes' | 'handles' | 'in_flight' | 'unsent'
+  readonly value: number
+  readonly atMs: number
+  /** Of the process that it was then. */
+  readonly pid?: number
 }
 
 export interface Capture {
@@ -140,7 +153,7 @@ export interface Capture {
   readonly merchants: Readonly<Record<string, unknown>>
   readonly secrets: readonly { readonly name: string; readonly value: string }[]
   readonly logs: readonly { readonly name: string; readonly text: string }[]
-  readonly samples: readonly { readonly name: string; readonly atMs: number; readonly rssBytes: number }[]
+  readonly samples: readonly Sample[]
 }
 
 export const INPUT = 'payments.callback.v1'

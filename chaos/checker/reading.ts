@@ -34,6 +34,8 @@ export interface Finding {
   /** How many things were looked at. */
   readonly examined: number
   readonly violations: readonly Violation[]
+  /** What would have been one, had there been no good reason for it: by the reason, how often. */
+  readonly excused?: Readonly<Record<string, number>>
 }
 export interface Oracle {
   readonly id: string

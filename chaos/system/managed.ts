@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { choosePort } from '../../dev/parts/ports.ts'
@@ -25,6 +25,8 @@ export interface Managed {
   /** The state letter of the kernel: `T` is stopped. */
   readonly state: () => string | undefined
   readonly rssBytes: () => number | undefined
+  /** Files, sockets and pipes that it has open. */
+  readonly handles: () => number | undefined
   /** How often the supervisor had to start it again. */
   readonly restarts: () => number
 }
@@ -114,6 +116,13 @@ export async function manage({ name, main, env, dir }: ManagedOptions): Promise<
     rssBytes: () => {
       const kib = /^VmRSS:\s+(\d+)/m.exec(proc('status') ?? '')?.[1]
       return kib === undefined ? undefined : Number(kib) * 1_024
+    },
+    handles: () => {
+      try {
+        return isAlive() ? readdirSync(`/proc/${child?.pid ?? 0}/fd`).length : undefined
+      } catch {
+        return undefined
+      }
     },
     restarts: () => restarts,
   }

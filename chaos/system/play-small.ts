@@ -79,7 +79,8 @@ export async function playSmall(options: SmallOptions): Promise<string> {
     await follower.stop()
     await Promise.all(services.map((service) => service.stop()))
     const capture = join(dir, 'capture')
-    const limits = { answerMsMax: 4_000, recoveryMsP95: 30_000, rssBytesMax: 1_000_000_000 }
+    const samplesMax = { rss_bytes: 1_000_000_000, handles: 1_000, in_flight: 4_096, unsent: 5_000 }
+    const limits = { answerMsMax: 4_000, recoveryMsP95: 30_000, samplesMax, rssBytesPerMinMax: 20_000_000 }
     await captureRun(
       {
         ...{ about: { appId, topicPrefix, partitions: PARTITIONS, limits }, brokers, databaseUrl, registryUrl },

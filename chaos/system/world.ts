@@ -7,6 +7,7 @@ import { createDatabase, startPostgres, type Postgres } from '../../dev/parts/po
 import { choosePort } from '../../dev/parts/ports.ts'
 import { REGISTRY_DATABASE, startRegistry, type SchemaRegistry } from '../../dev/parts/registry.ts'
 import { createKeys } from '../../src/simulator/create-keys.ts'
+import { rotationFrom } from '../../src/simulator/key-ring.ts'
 import { INPUT, OUTPUTS } from '../checker/capture.ts'
 import { startProxy, type Proxy } from '../proxy/tcp-proxy.ts'
 import { manage, type Managed } from './managed.ts'
@@ -44,7 +45,8 @@ export const MERCHANTS = ['flowershop', 'bookshop'] as const
 export const SESSION_MS = 6_000
 const NODES = 3
 
-export async function startWorld(dir: string, appId: string, processorMain?: string, mutant = ''): Promise<World> {
+/** @param keysChangeSec from now until new keys sign, beside the old ones at first */
+export async function startWorld(dir: string, appId: string, keysChangeSec: number): Promise<World> {
   const stops: (() => Promise<unknown>)[] = []
   const stop = async () => {
     for (const end of stops.toReversed()) await end().catch(() => undefined)
@@ -85,7 +87,8 @@ export async function startWorld(dir: string, appId: string, processorMain?: str
       kafka.nodes.map((node) => `127.0.0.1:${node.links[role]?.advertised ?? 0}`).join(',')
 
     const directories = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
-    await createKeys(directories, MERCHANTS, new Date())
+    const now = new Date()
+    await createKeys(directories, MERCHANTS, now, { rotation: rotationFrom(now, keysChangeSec) })
     const topicPrefix = `${appId}.`
     const env = {
       ...process.env,
@@ -105,14 +108,13 @@ export async function startWorld(dir: string, appId: string, processorMain?: str
     }
     const throughPostgres = { DATABASE_URL: proxiedUrl.href }
     const ofGateway = { KAFKA_BROKERS: brokersOf('gateway') }
-    const ofProcessor = { ...throughPostgres, KAFKA_BROKERS: brokersOf('processor'), MUTANT: mutant }
+    const ofProcessor = { ...throughPostgres, KAFKA_BROKERS: brokersOf('processor') }
     const gateways = [
       await start('gateway-1', 'src/gateway/main.ts', ofGateway),
       await start('gateway-2', 'src/gateway/main.ts', ofGateway),
     ]
-    const main = processorMain ?? 'src/processor/main.ts'
     const processors: Managed[] = []
-    for (const n of [1, 2, 3]) processors.push(await start(`processor-${n}`, main, ofProcessor))
+    for (const n of [1, 2, 3]) processors.push(await start(`processor-${n}`, 'src/processor/main.ts', ofProcessor))
     const api = await start('api', 'src/api/main.ts', throughPostgres)
     await Promise.all([...gateways, ...processors, api].map((one) => one.untilReady()))
     const gatewayUrls: string[] = []

@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import type { Capture, LogLine, Row, SentLine, TopicRecord } from '../../chaos/checker/capture.ts'
+import type { Capture, LogLine, Row, Sample, SentLine, TopicRecord } from '../../chaos/checker/capture.ts'
 import { read, type ReadMessage } from '../../chaos/checker/reading.ts'
 
 /** A capture in which one thing is wrong, by the clause that must say so. */
@@ -68,6 +68,9 @@ const ledgerOf = (good: Capture, lane: number) => good.places.find(({ partition 
 const rowOf = (good: Capture, { message, topic }: ReadMessage) =>
   first('row of the event', good.tables.events, (row) => row['event_id'] === message.eventId && row['topic'] === topic)
 const isOutput = ({ topic }: { topic: string }) => topic.startsWith('fulfillment.')
+const aSample = (what: Sample['what'], value: number, atMs = 0): Sample => ({
+  ...{ name: 'gateway-1', what, value, atMs, pid: 1 },
+})
 const aFault = { kind: 'planted', target: 'test', fromMs: 0, untilMs: 0, observed: 'seen' } as const
 
 export const CORRUPTIONS: readonly Corruption[] = [
@@ -205,6 +208,13 @@ export const CORRUPTIONS: readonly Corruption[] = [
   ],
   ['O4.vanished', (good) => ({ ...good, probe: [...good.probe, { ...anEvent(good).record, offset: 100_000 }] })],
   [
+    'O4.unseen',
+    (good) => {
+      const { record } = anEvent(good)
+      return { ...good, probe: good.probe.filter((one) => !isAt(record)(one)) }
+    },
+  ],
+  [
     'O5.beyond_ledger',
     (good) => {
       const { message } = lastEvent(good)
@@ -335,14 +345,33 @@ export const CORRUPTIONS: readonly Corruption[] = [
     },
   ],
   ['O10.late_success', (good) => changeOneSent(good, { latencyMs: 6_000 })],
+  [
+    'O10.late_failure',
+    (good) =>
+      changeOneSent(good, {
+        ...{ latencyMs: 6_000, heard: 'failure', status: 503 },
+        answer: 'application/json {"code":"FAIL","message":"失败"}',
+      }),
+  ],
   ['O10.unanswered', (good) => changeOneSent(good, { latencyMs: 5_000, heard: 'no_answer' })],
-  ['O10.wrong_form', (good) => changeOneSent(good, { heard: 'wrong_form' })],
+  ['O10.wrong_form', (good) => changeOneSent(good, { answer: 'application/json {"code":"OK"}' })],
   ['O11.poison_missing', (good) => ({ ...good, faults: [{ ...aFault, poison: [{ partition: 0, offset: 100_000 }] }] })],
   [
     'O11.dead_letter_unexpected',
     (good) => addRow(good, 'dead_letters', { lane: 0, kafka_offset: 1, reason: 'undecodable', detail: '' }),
   ],
-  ['O12.memory', (good) => ({ ...good, samples: [{ name: 'gateway-1', atMs: 0, rssBytes: 2_000_000_000 }] })],
+  ['O12.memory', (good) => ({ ...good, samples: [aSample('rss_bytes', 2_000_000_000)] })],
+  ['O12.handles', (good) => ({ ...good, samples: [aSample('handles', 100_000)] })],
+  ['O12.in_flight', (good) => ({ ...good, samples: [aSample('in_flight', 100_000)] })],
+  ['O12.unsent', (good) => ({ ...good, samples: [aSample('unsent', 100_000)] })],
+  [
+    'O12.memory_grows',
+    (good) => ({
+      ...good,
+      // 30 MB a minute for ten minutes, and never near the limit of what may be there at once.
+      samples: Array.from({ length: 300 }, (_, n) => aSample('rss_bytes', 100_000_000 + n * 1_000_000, n * 2_000)),
+    }),
+  ],
   [
     'O13.secret_leaked',
     (good) => {

@@ -7,7 +7,7 @@ const nameOf = (topic: string, id: string) => `${topic} ${id}`
 export const emitted: Oracle = {
   id: 'O4',
   about: 'every event is visible exactly once to read_committed consumers, at the end and on the way',
-  clauses: ['lost', 'duplicated', 'phantom', 'content_differs', 'vanished'],
+  clauses: ['lost', 'duplicated', 'phantom', 'content_differs', 'vanished', 'unseen'],
   check: ({ messages, probed, tables }) => {
     const rows = new Map(tables.events.map((row) => [nameOf(String(row['topic']), String(row['event_id'])), row]))
     const seen = Map.groupBy(messages, ({ topic, message }) => nameOf(topic, message.eventId))
@@ -35,6 +35,11 @@ export const emitted: Oracle = {
     for (const { topic, message, record } of probed)
       if (!places.has(placeOf(record)))
         violations.push({ clause: 'vanished', what: `${placeOf(record)} ${nameOf(topic, message.eventId)}` })
+    // A reader that was not there to the end proves nothing of the way.
+    const seenOnTheWay = new Set(probed.map(({ record }) => placeOf(record)))
+    for (const { topic, message, record } of messages)
+      if (!seenOnTheWay.has(placeOf(record)))
+        violations.push({ clause: 'unseen', what: `${placeOf(record)} ${nameOf(topic, message.eventId)}` })
     return { examined: messages.length + probed.length, violations }
   },
 }

@@ -2,8 +2,8 @@ import type { Oracle, Violation } from '../reading.ts'
 
 // eslint-disable-next-line no-control-regex -- it is control characters that are looked for
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/
-/** Node's own warnings, and what it says of an uncaught error, are text. */
-const NODES_OWN = /^(\(node:\d+\)|\(Use `node|\s+at |node:|Node\.js v|$|.*Warning: |\s*\^|Error: |\s|\})/
+/** Node's own warnings are text. What it says of an uncaught error is too, and is none of what may be there. */
+const NODES_OWN = /^(\(node:\d+\) .*Warning: |\(Use `node |$)/
 
 /** O15: a log line is one JSON object without control characters. */
 export const logged: Oracle = {

@@ -7,7 +7,8 @@ export const setAside: Oracle = {
   clauses: ['poison_missing', 'dead_letter_unexpected'],
   check: ({ tables, faults, unreadable }) => {
     const name = (partition: unknown, offset: unknown) => `${Number(partition)}@${Number(offset)}`
-    const written = new Set(faults.flatMap(({ poison = [] }) => poison.map((one) => name(one.partition, one.offset))))
+    const poison = faults.flatMap(({ poison: some = [] }) => some)
+    const written = new Set([...poison, ...unreadable].map(({ partition, offset }) => name(partition, offset)))
     const kept = new Map(tables.dead_letters.map((row) => [name(row['lane'], row['kafka_offset']), row]))
     const violations: Violation[] = [...written]
       .filter((place) => !kept.has(place))

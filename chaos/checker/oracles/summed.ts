@@ -1,6 +1,6 @@
 import type { Oracle, Violation } from '../reading.ts'
 
-/** O9: money adds up, by merchant and currency: what was paid, what orders say, and what workers were told. */
+/** O9: money adds up, by merchant, currency and kind: what the table has, and what workers were told. */
 export const summed: Oracle = {
   id: 'O9',
   about: 'sums by merchant, currency and kind of event are equal in tables and topics',
