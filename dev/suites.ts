@@ -6,8 +6,6 @@ export interface Suite {
   readonly about: string
   readonly stack: boolean
   readonly needs: readonly Prerequisite[]
-  /** It runs only when it is named. */
-  readonly byName?: true
 }
 
 const STACK = [JAVA, MAVEN, GO]
@@ -31,6 +29,5 @@ export const SUITES: readonly Suite[] = [
     about: 'the independent checker, and five minutes of faults on three brokers',
     stack: false,
     needs: [...STACK, PSQL, OPENSSL],
-    byName: true,
   },
 ]

@@ -12,7 +12,6 @@ import { runSuite, type SuiteResult } from './parts/vitest.ts'
 import { SUITES, type Suite } from './suites.ts'
 
 const USAGE = `usage: npm test [-- SUITE…]     suites: ${SUITES.map((suite) => suite.name).join(', ')}
-(only when named: ${SUITES.flatMap(({ name, byName }) => (byName === true ? [name] : [])).join(', ')})
 
 Starts a stack of its own if none runs, and stops it at the end. A suite whose programs are missing is reported as not
 run; with CI=true that is a failure.`
@@ -21,9 +20,7 @@ const RESULTS = join(LOCAL_DIR, 'test')
 
 async function main(): Promise<number> {
   const { positionals } = parseArgs({ allowPositionals: true })
-  const wanted = SUITES.filter(({ name, byName }) =>
-    positionals.length === 0 ? byName !== true : positionals.includes(name),
-  )
+  const wanted = SUITES.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   if (positionals.some((name) => !SUITES.some((suite) => suite.name === name))) {
     say(USAGE)
     return 2
