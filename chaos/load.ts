@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
+import { CLOCK_STEP } from './system/managed.ts'
+import { SENDERS_CLOCK } from './system/watch-stalls.ts'
 import type { World } from './system/world.ts'
 
 export interface Load {
@@ -31,8 +33,9 @@ export function startLoad(world: World, options: { seed: number; ordersPerSec: n
     ...{ ORDERS: String(options.ordersPerSec * options.seconds), DUPLICATE_SHARE, STORY_SHARES },
     ...{ SPREAD_MS: String(options.seconds * 1_000), AGAIN_MS: String(AGAIN_MS), IN_FLIGHT_MAX: String(IN_FLIGHT_MAX) },
     ...{ REPORT_SHARE: '0.2', SLOW_SHARE: '0.005', CUT_OFF_SHARE: '0.01', TIME_SCALE: '0.01' },
+    CLOCK_FILE: join(world.dir, SENDERS_CLOCK),
   }
-  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['--import', CLOCK_STEP, main], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = createWriteStream(join(world.dir, 'simulator.log'))
   child.stdout.pipe(output)
   child.stderr.pipe(output)

@@ -12,7 +12,7 @@ import { startLoad } from './load.ts'
 import { runNemesis } from './nemesis.ts'
 import { sample } from './system/sample.ts'
 import { untilDrained } from './system/until-drained.ts'
-import { stallsOfGateways, watchStalls } from './system/watch-stalls.ts'
+import { stallsOfProcesses, watchStalls } from './system/watch-stalls.ts'
 import { PARTITIONS, startWorld } from './system/world.ts'
 
 export interface PlayOptions {
@@ -90,7 +90,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     if (drained.kind === 'late') say(`  not drained: ${JSON.stringify(drained.lanes)}`)
     await follower.stop()
     const taken = samples.stop()
-    const stalled = [...stalls.stop(), ...stallsOfGateways(world)]
+    const stalled = [...stalls.stop(), ...stallsOfProcesses(world)]
     const ownEnds = [...world.gateways, ...world.processors, world.api].reduce((sum, one) => sum + one.restarts(), 0)
     const { databaseUrl, kafka, registry, topicPrefix } = world
     await step('writing it down with tools that are not ours', 'about 20 s', () =>

@@ -17,7 +17,7 @@ export function tableOf(report: Report): string {
     ],
     [
       'faults',
-      `${faults.injected} injected, ${faults.observed} observed, ${faults.overlapped} beside another one; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which proxies or a gateway got no turn for 150 ms: ${faults.stallsOfTheMachine}`,
+      `${faults.injected} injected, ${faults.observed} observed, ${faults.overlapped} beside another one; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which senders, proxies or a gateway got no turn for 50 ms: ${faults.stallsOfTheMachine}`,
     ],
     ['safety', says(safety)],
     [

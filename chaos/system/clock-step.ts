@@ -33,7 +33,7 @@ function look() {
 if (file !== '') setInterval(look, POLL_MS).unref()
 
 const TICK_MS = 50
-const STALL_MS = 150
+const STALL_MS = 50
 let last = performance.now()
 
 /** Moments in which the process got no turn (a stop, or a crowded machine) are written beside it too, by real time. */

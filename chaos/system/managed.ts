@@ -38,7 +38,8 @@ export interface ManagedOptions {
   readonly dir: string
 }
 
-const CLOCK_STEP = join(ROOT, 'chaos', 'system', 'clock-step.ts')
+/** Steps a process's clock, and writes down when it got no turn. */
+export const CLOCK_STEP = join(ROOT, 'chaos', 'system', 'clock-step.ts')
 
 export async function manage({ name, main, env, dir }: ManagedOptions): Promise<Managed> {
   const [port, metricsPort] = [await choosePort(), await choosePort()]

@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FaultLine } from '../checker/capture.ts'
 import type { World } from './world.ts'
 
 /** Of the machine, not of the plan. */
 export const STALL = 'stall_of_the_machine'
 const TICK_MS = 50
-const STALL_MS = 150
+const STALL_MS = 50
 
 /**
  * The senders' proxies live in this process: when it gets no turn on a crowded machine, what passes them is late, as by a
@@ -30,16 +31,24 @@ export function watchStalls(urls: readonly string[]) {
   }
 }
 
-/** The same of the gateways, as each process itself has seen it; a stop that was made on purpose is among them. */
-export function stallsOfGateways({ gateways, gatewayUrls }: World): FaultLine[] {
-  return gateways.flatMap(({ name, clockFile }, n) => {
-    const file = `${clockFile}.stalls`
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
-    return lines.flatMap((line): FaultLine[] => {
-      if (line === '') return []
-      const { fromMs, untilMs } = JSON.parse(line) as { fromMs: number; untilMs: number }
-      const observed = `${Math.round(untilMs - fromMs)} ms without a turn`
-      return [{ kind: STALL, target: name, fromMs, untilMs, observed, hinders: gatewayUrls.slice(n, n + 1) }]
-    })
+/** Of the senders: a file of that name beside its stalls. */
+export const SENDERS_CLOCK = 'senders.clock'
+
+/** The same as senders and gateways themselves have seen it; a stop that was made on purpose is among them. */
+export function stallsOfProcesses({ dir, gateways, gatewayUrls }: World): FaultLine[] {
+  return [
+    ...stallsIn(join(dir, SENDERS_CLOCK), 'senders', gatewayUrls),
+    ...gateways.flatMap(({ name, clockFile }, n) => stallsIn(clockFile, name, gatewayUrls.slice(n, n + 1))),
+  ]
+}
+
+function stallsIn(clockFile: string, target: string, hinders: readonly string[]): FaultLine[] {
+  const file = `${clockFile}.stalls`
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  return lines.flatMap((line): FaultLine[] => {
+    if (line === '') return []
+    const { fromMs, untilMs } = JSON.parse(line) as { fromMs: number; untilMs: number }
+    const observed = `${Math.round(untilMs - fromMs)} ms without a turn`
+    return [{ kind: STALL, target, fromMs, untilMs, observed, hinders }]
   })
 }

@@ -35,10 +35,13 @@ export const answered: Oracle = {
     const { answerMsMax } = about.limits
     for (const line of sent) {
       const what = `${line.provider} ${nameOf(line)} at ${line.atMs} by ${line.gateway}: ${Math.round(line.latencyMs)} ms`
+      const isLate = line.latencyMs > answerMsMax
+      const hasForm = isInForm(line)
+      if (!isLate && hasForm) continue
       const reason = reasonFor(line, line.latencyMs - answerMsMax, faults)
-      if (!isInForm(line) && !(isBare(line) && (reason !== undefined || line.defect === 'slow_head')))
+      if (!hasForm && !(isBare(line) && (reason !== undefined || line.defect === 'slow_head')))
         violations.push({ clause: 'wrong_form', what: `${what}, ${line.status ?? ''} ${line.answer ?? ''}` })
-      if (line.latencyMs <= answerMsMax) continue
+      if (!isLate) continue
       if (reason !== undefined) excuse(reason)
       else violations.push({ clause: CLAUSE[line.heard], what })
     }
