@@ -123,8 +123,8 @@ cs as (select order_id, ${JSON_OF('c', 'c.id')} as rows from c group by order_id
 tombstone as (
   insert into tombstones (merchant, out_trade_no, status, archived_at, order_id, month, facts)
   select o.merchant, o.out_trade_no, o.status, $2, o.id, $3, coalesce(fs.prints, '') from o left join fs on fs.order_id = o.id)
-insert into archived_orders (month, order_id, archived_at, document)
-select $3, o.id, $2, jsonb_build_object('order', to_jsonb(o), 'payload', p.payload,
+insert into archived_orders (month, order_id, archived_at, changed_at, document)
+select $3, o.id, $2, o.updated_at, jsonb_build_object('order', to_jsonb(o), 'payload', p.payload,
   'facts', coalesce(fs.rows, '[]'), 'anomalies', coalesce(as_.rows, '[]'), 'commands', coalesce(cs.rows, '[]'))
 from o left join p on p.order_id = o.id left join fs on fs.order_id = o.id left join as_ on as_.order_id = o.id
   left join cs on cs.order_id = o.id`,

@@ -17,6 +17,7 @@ export interface Undecided {
     | 'not_emitted'
     | 'events_trimmed'
     | 'topic_trimmed'
+    | 'archive_dropped'
   readonly detail: string
 }
 

@@ -18,6 +18,7 @@ import {
   type AuditResult,
   type AuditRun,
 } from '../../store/audit-runs.ts'
+import { droppedMonths } from '../../store/audit-archived.ts'
 import { listLanes } from '../../store/lane-row.ts'
 import { auditLane, type LaneReport } from './audit-lane.ts'
 import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
@@ -93,7 +94,7 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       const options = { db: client, offsets, readers, appId: config.APP_ID, inputTopic, sinceMs, untilMs }
       const lanes = await auditLanes(pool, run, options, request)
       const orders = await judgeOrders(pool, client, run, lanes, request)
-      return { kind: 'done', report: await conclude(pool, run, lanes, orders) }
+      return { kind: 'done', report: await conclude(pool, run, lanes, orders, await notArchived(client, run)) }
     } finally {
       await offsets.close()
     }
@@ -148,6 +149,13 @@ async function judgeOrders(
   return report
 }
 
+/** Orders that were archived within the window, and that nobody can judge any more. */
+const notArchived = async (client: pg.ClientBase, { sinceMs }: AuditRun): Promise<Undecided[]> =>
+  (await droppedMonths(client, sinceMs)).map((month) => ({
+    ...{ lane: null, reason: 'archive_dropped' },
+    detail: `the orders that were archived in ${month} are gone, and may have changed in the window`,
+  }))
+
 const stored = (finding: Finding) => ({ lane: finding.lane, finding: finding.finding, document: finding })
 
 async function conclude(
@@ -155,10 +163,11 @@ async function conclude(
   run: AuditRun,
   lanes: readonly LaneReport[],
   orders: OrdersReport,
+  gone: readonly Undecided[],
 ): Promise<AuditReport> {
   const counts = noCounts()
   for (const one of [...lanes, orders]) for (const finding of FINDINGS) counts[finding] += one.counts[finding]
-  const undecided = lanes.flatMap((lane) => lane.undecided)
+  const undecided = [...lanes.flatMap((lane) => lane.undecided), ...gone]
   const hash = createHash('sha256')
   for (const { lane, digest } of lanes) hash.update(`${lane} ${digest}\n`)
   const digest = hash.update(orders.digest).digest('hex')
