@@ -28,7 +28,7 @@ export const addAuditRun = (noun: Command, run: Run) =>
     .option('--actor <name>', 'who does it; it is kept', shortText, userName())
     .action((options: Options, command: Command) => run((context) => audit(context, options), command))
 
-async function audit({ env }: CliContext, { since, until, resume, actor }: Options): Promise<Output> {
+async function audit({ env, reach }: CliContext, { since, until, resume, actor }: Options): Promise<Output> {
   const window = resume === true ? undefined : windowOf(since, until)
   if (resume === true && (since !== undefined || until !== undefined))
     throw new CliFailure(EXIT.usage, '--resume has the window of the run that was stopped.', 'Leave out the times.')
@@ -38,7 +38,8 @@ async function audit({ env }: CliContext, { since, until, resume, actor }: Optio
   const onProgress = (what: string) => {
     if (process.stderr.isTTY) process.stderr.write(`${what}\n`)
   }
-  const end = await withDatabase(env, (pool) => runAudit(config, pool, { actor, window, onProgress }, cliLog(env)))
+  const request = { actor, window, onProgress, reach }
+  const end = await withDatabase(env, (pool) => runAudit(config, pool, request, cliLog(env)))
   if (end.kind === 'busy') return undecided('busy', 'Another audit runs. Wait for it: paidonce audit list')
   if (end.kind === 'nothing_to_resume')
     return undecided('nothing_to_resume', 'The last run was not stopped: leave out --resume.')

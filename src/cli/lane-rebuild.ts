@@ -37,7 +37,7 @@ export const addLaneRebuild = (noun: Command, run: Run) =>
       run((context) => rebuild(context, lane, options), command),
     )
 
-async function rebuild({ env, dryRun, confirm }: CliContext, lane: number, options: Options): Promise<Output> {
+async function rebuild({ env, dryRun, confirm, reach }: CliContext, lane: number, options: Options): Promise<Output> {
   const config = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES, ...REGISTRY }, env)
   const topic = config.TOPIC_PREFIX + INPUT_TOPIC
   return withDatabase(env, async (pool) => {
@@ -49,7 +49,8 @@ async function rebuild({ env, dryRun, confirm }: CliContext, lane: number, optio
     if (!dryRun)
       await confirm(`Lane ${lane} is halted by ${why}\nWrite its ledger anew, from the output topics, and resume it?`)
     const { reason, actor, notRestored: isVouched = false, fromStart = false } = options
-    return shown(lane, await rebuildLedger(pool, env, config, { row, reason, actor, isVouched, fromStart, dryRun }))
+    const request = { row, reason, actor, isVouched, fromStart, dryRun, reach }
+    return shown(lane, await rebuildLedger(pool, env, config, request))
   })
 }
 
@@ -98,6 +99,10 @@ function shown(lane: number, result: RebuildResult): Output {
     case 'changed': {
       const text = `Somebody else changed lane ${lane} meanwhile. See: paidonce lane status`
       return { json: { lane, result: 'changed' }, text, undecided: true }
+    }
+    case 'fenced': {
+      const text = `An owner took lane ${lane} meanwhile, as a processor was started. Its ledger is not written: run the command again.`
+      return { json: { lane, result: 'fenced' }, text, undecided: true }
     }
     case 'would_rebuild':
     case 'rebuilt': {

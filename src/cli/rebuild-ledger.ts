@@ -16,6 +16,7 @@ import type { LaneRow } from '../store/lane-row.ts'
 import { anAppliedRecord, lastSettled, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { cliLog, readKafka } from './connect.ts'
+import type { CliReach, RebuildCrashPoint } from './crash-points.ts'
 
 export interface LedgerRequest {
   readonly row: LaneRow
@@ -25,6 +26,7 @@ export interface LedgerRequest {
   /** Reads the input topic from its first record: it is another one than Postgres has applied. */
   readonly fromStart: boolean
   readonly dryRun: boolean
+  readonly reach: CliReach
 }
 
 export type RebuildResult =
@@ -32,6 +34,8 @@ export type RebuildResult =
   | { readonly kind: 'incomplete'; readonly found: number; readonly wanted: number }
   | { readonly kind: 'foreign'; readonly detail: string }
   | { readonly kind: 'changed' }
+  /** A newer producer has the lane: an owner has fenced since. */
+  | { readonly kind: 'fenced' }
   /** Nothing shows that the input topic is the one that Postgres has applied. */
   | { readonly kind: 'other_log'; readonly detail: string }
   | {
@@ -70,12 +74,15 @@ export async function rebuildLedger(
   const offsets = await createOffsetReader(settings, log)
   const readers = { partitions, events: createEventReader(registryUrl, topicPrefix), topicPrefix }
   let producer: LaneProducer | undefined
+  const reach = (point: RebuildCrashPoint) => request.reach(point)
   try {
+    await reach('rebuild_before_fence')
     if (!request.dryRun)
       producer = await createFenceProducer(settings, log).fence(transactionalId(appId, request.row.lane))
     return await rebuildFenced({ pool, appId, offsets, readers }, request, producer)
   } catch (error) {
     if (error instanceof ForeignRecord) return { kind: 'foreign', detail: error.message }
+    if ((error as { type?: unknown }).type === 'INVALID_PRODUCER_EPOCH') return { kind: 'fenced' }
     throw error
   } finally {
     await producer?.close()
@@ -86,9 +93,12 @@ export async function rebuildLedger(
 
 async function rebuildFenced(
   { pool, appId, offsets, readers }: Parts,
-  { row, reason, actor, isVouched, fromStart }: LedgerRequest,
+  request: LedgerRequest,
   producer: LaneProducer | undefined,
 ): Promise<RebuildResult> {
+  const { row, reason, actor, isVouched, fromStart } = request
+  const reach = (point: RebuildCrashPoint) => request.reach(point)
+  await reach('rebuild_fenced')
   const { topic, lane } = row
   const [group, before, ranges] = [
     await offsets.committed(inputGroup(appId), topic, lane),
@@ -114,7 +124,10 @@ async function rebuildFenced(
     return { kind: 'would_rebuild', ...result }
   }
   const readAnewFrom = fromStart ? log.start : undefined
-  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, actor, reason })
+  await reach('rebuild_judged')
+  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, actor, reason }, (step) =>
+    step === 'before_begin' ? undefined : reach(`rebuild_${step}`),
+  )
   if (rebuilt.kind === 'ambiguous') return { kind: 'foreign', detail: rebuilt.detail }
   if (rebuilt.kind !== 'rebuilt') return rebuilt
   const at = { topic, partition: lane }
@@ -127,8 +140,15 @@ async function rebuildFenced(
         : []),
       { ...at, group: ledgerGroup(appId), offset: ledger, metadata: ledgerMark(ledger) },
     ],
+    () => reach('rebuild_ledger_sent'),
   )
-  await resumeLane(pool, appId, { topic, lane, actor, reason })
+  await reach('rebuild_ledger_committed')
+  // Somebody else may have let it go on since; what has halted it then is no matter of its ledger.
+  const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason, haltedBy: row.halted?.reason }, (step) =>
+    step === 'before_commit' || step === 'commit_sent' ? reach(`rebuild_resume_${step}`) : undefined,
+  )
+  if (resumed.kind === 'other_halt') return { kind: 'changed' }
+  await reach('rebuild_resumed')
   return { kind: 'rebuilt', ...result }
 }
 

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { Command, CommanderError, Option } from 'commander'
 import { printableJson, printableLines } from '../runtime/printable.ts'
+import { reachNothing, type CliReach } from './crash-points.ts'
 import { CliFailure, EXIT, type ExitCode } from './failure.ts'
 import { explainFailure } from './explain-failure.ts'
 import { alarming, type Format, type Output } from './render.ts'
@@ -14,17 +15,22 @@ export interface CliContext {
   readonly dryRun: boolean
   /** Ends the verb unless the person agrees, or `--yes` was given. */
   readonly confirm: (question: string) => Promise<void>
+  readonly reach: CliReach
 }
 /** Runs a verb's work and prints what it found. */
 export type Run = (work: (context: CliContext) => Promise<Output>, command: Command) => Promise<void>
 
 /** @returns the exit code: 0 ok, 1 findings, 2 usage, 3 could not decide. */
-export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
+export async function runCli(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  reach: CliReach = reachNothing,
+): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
   const run: Run = async (work, command) => {
     const options = command.optsWithGlobals<{ output: Format; dryRun?: boolean; yes?: boolean }>()
     const confirm = (question: string) => (options.yes === true ? Promise.resolve() : ask(question))
-    const output = await work({ env, dryRun: options.dryRun === true, confirm })
+    const output = await work({ env, dryRun: options.dryRun === true, confirm, reach })
     const text = options.output === 'json' ? jsonOf(output.json) : printableLines(output.text)
     process.stdout.write(`${text}\n`)
     if (output.undecided === true) exitCode = EXIT.undecided

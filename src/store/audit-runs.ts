@@ -1,5 +1,12 @@
 import type pg from 'pg'
-import { transaction, type Queryable, type Transaction } from '../runtime/postgres.ts'
+import {
+  noSteps,
+  transaction,
+  type OnStep,
+  type Queryable,
+  type Transaction,
+  type TransactionStep,
+} from '../runtime/postgres.ts'
 import { int, intOrNull, ms } from './statement.ts'
 
 export type AuditResult = 'ok' | 'findings' | 'undecided'
@@ -97,17 +104,20 @@ export async function listAudits(db: Queryable, limit: number): Promise<AuditRun
 export const saveAuditLane = (
   pool: pg.Pool,
   runId: number,
-  lane: number,
-  report: unknown,
-  findings: readonly StoredFinding[],
+  { lane, report, findings }: { lane: number; report: unknown; findings: readonly StoredFinding[] },
+  onStep: OnStep<TransactionStep> = noSteps,
 ): Promise<void> =>
-  transaction(pool, async (tx) => {
-    const { rowCount } = await tx.query(
-      `insert into audit_lanes (run_id, lane, report) values ($1, $2, $3) on conflict do nothing`,
-      [runId, lane, JSON.stringify(report)],
-    )
-    if (rowCount === 1) await insertFindings(tx, runId, findings)
-  })
+  transaction(
+    pool,
+    async (tx) => {
+      const { rowCount } = await tx.query(
+        `insert into audit_lanes (run_id, lane, report) values ($1, $2, $3) on conflict do nothing`,
+        [runId, lane, JSON.stringify(report)],
+      )
+      if (rowCount === 1) await insertFindings(tx, runId, findings)
+    },
+    onStep,
+  )
 
 export async function readAuditLanes(db: Queryable, runId: number): Promise<ReadonlyMap<number, unknown>> {
   const { rows } = await db.query<{ lane: number; report: unknown }>(
@@ -122,13 +132,18 @@ export const saveAuditOrders = (
   pool: pg.Pool,
   runId: number,
   { afterId, orders, findings }: { afterId: number; orders: unknown; findings: readonly StoredFinding[] },
+  onStep: OnStep<TransactionStep> = noSteps,
 ): Promise<void> =>
-  transaction(pool, async (tx) => {
-    await tx.query('update audit_runs set orders_after = $2, orders = $3 where id = $1', [
-      ...[runId, afterId, JSON.stringify(orders)],
-    ])
-    await insertFindings(tx, runId, findings)
-  })
+  transaction(
+    pool,
+    async (tx) => {
+      await tx.query('update audit_runs set orders_after = $2, orders = $3 where id = $1', [
+        ...[runId, afterId, JSON.stringify(orders)],
+      ])
+      await insertFindings(tx, runId, findings)
+    },
+    onStep,
+  )
 
 async function insertFindings(tx: Transaction, runId: number, findings: readonly StoredFinding[]): Promise<void> {
   if (findings.length === 0) return

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { transaction, type Transaction } from '../runtime/postgres.ts'
+import { noSteps, transaction, type OnStep, type Transaction, type TransactionStep } from '../runtime/postgres.ts'
 import { int8s, uuids } from './bind.ts'
 import type { LaneRow } from './lane-row.ts'
 import { noteAction } from './note-action.ts'
@@ -12,7 +12,7 @@ export interface ImportedEvent {
 }
 
 export interface RebuildRequest {
-  /** As it was read after the fence; nobody may have changed it since. */
+  /** As it was read; nobody may have changed it since. */
   readonly row: LaneRow
   readonly ledger: number
   /** Of the output topics, at or above the row's counter and below the ledger; in any order, a page at a time. */
@@ -44,26 +44,35 @@ class Incomplete extends Error {
  * Brings a halted lane's row up to what Kafka has seen emitted, in one transaction: the numbers that Postgres does not
  * know are imported, all or none, and the counter is raised. The lane stays halted.
  */
-export async function rebuildLane(pool: pg.Pool, request: RebuildRequest): Promise<Rebuilt> {
+export async function rebuildLane(
+  pool: pg.Pool,
+  request: RebuildRequest,
+  onStep: OnStep<TransactionStep | 'imported'> = noSteps,
+): Promise<Rebuilt> {
   const { row, ledger, events, readAnewFrom, actor, reason } = request
   const wanted = Math.max(0, ledger - row.nextSeq)
   try {
-    return await transaction(pool, async (tx) => {
-      if (!(await isUnchanged(tx, row))) return { kind: 'changed' }
-      if (wanted > 0) await importAll(tx, row.lane, events)
-      const found = wanted === 0 ? 0 : await countImported(tx, row, ledger)
-      if (found !== wanted) throw new Incomplete(found)
-      await tx.query(
-        `update lanes set next_seq = greatest(next_seq, $3), settled_seq = greatest(settled_seq, $3), updated_at = now()
+    return await transaction(
+      pool,
+      async (tx) => {
+        if (!(await isUnchanged(tx, row))) return { kind: 'changed' }
+        if (wanted > 0) await importAll(tx, row.lane, events)
+        const found = wanted === 0 ? 0 : await countImported(tx, row, ledger)
+        if (found !== wanted) throw new Incomplete(found)
+        await onStep('imported')
+        await tx.query(
+          `update lanes set next_seq = greatest(next_seq, $3), settled_seq = greatest(settled_seq, $3), updated_at = now()
          where topic = $1 and lane = $2`,
-        [row.topic, row.lane, ledger],
-      )
-      if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom)
-      const haltedReason = row.halted?.reason
-      const target = { topic: row.topic, lane: row.lane, haltedReason, ledger, imported: wanted, readAnewFrom }
-      await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
-      return { kind: 'rebuilt', imported: wanted }
-    })
+          [row.topic, row.lane, ledger],
+        )
+        if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom)
+        const haltedReason = row.halted?.reason
+        const target = { topic: row.topic, lane: row.lane, haltedReason, ledger, imported: wanted, readAnewFrom }
+        await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
+        return { kind: 'rebuilt', imported: wanted }
+      },
+      onStep,
+    )
   } catch (error) {
     if (error instanceof Incomplete) return { kind: 'incomplete', found: error.found, wanted }
     if (error instanceof pg.DatabaseError && error.constraint === 'imported_events_lane')

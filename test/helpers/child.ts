@@ -27,8 +27,8 @@ export interface Child {
 }
 
 /** Starts a TypeScript program with this Node; it is killed when the test's worker ends. */
-export function startChild(file: string, env: NodeJS.ProcessEnv): Child {
-  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+export function startChild(file: string, env: NodeJS.ProcessEnv, args: readonly string[] = []): Child {
+  const child = spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid === undefined) throw new Error(`cannot run ${file}`)
   const lines: Record<string, unknown>[] = []
@@ -77,6 +77,10 @@ export function startChild(file: string, env: NodeJS.ProcessEnv): Child {
 
 const PROCESSOR = new URL('./processor-child.ts', import.meta.url).pathname
 export const startProcessorChild = (env: NodeJS.ProcessEnv) => startChild(PROCESSOR, env)
+
+const CLI = new URL('./cli-child.ts', import.meta.url).pathname
+/** The command line with these arguments. */
+export const startCliChild = (env: NodeJS.ProcessEnv, args: readonly string[]) => startChild(CLI, env, args)
 
 const API = new URL('./api-child.ts', import.meta.url).pathname
 export const startApiChild = (env: NodeJS.ProcessEnv) => startChild(API, env)

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { LOCAL_DIR } from '../../dev/parts/state.ts'
 import type { ApiCrashPoint } from '../../src/api/crash-points.ts'
 import type { CrashPoint } from '../../src/processor/crash-points.ts'
-import { portOf, startApiChild, startProcessorChild, type Child } from './child.ts'
+import type { AuditCrashPoint } from '../../src/reconcile/audit/crash-points.ts'
+import type { RebuildCrashPoint } from '../../src/cli/crash-points.ts'
+import { portOf, startApiChild, startCliChild, startProcessorChild, type Child } from './child.ts'
 import type { Installation } from './installation.ts'
 import { until } from './until.ts'
 
@@ -36,6 +38,18 @@ export async function startCrashingApi(
   await child.said('lanes are known', ({ msg }) => msg === 'lanes known')
   return { ...child, port }
 }
+
+/** The command line in a process of its own that does so, on the `passage`-th passage. */
+export const startCrashingCli = (
+  installation: Installation,
+  args: readonly string[],
+  point: AuditCrashPoint | RebuildCrashPoint,
+  action: 'kill' | 'stop',
+  passage = 1,
+): CrashingChild =>
+  crashing((env) => startCliChild(env, args), installation, point, action, {
+    ...{ CRASH_PASSAGE: String(passage), LOG_LEVEL: 'silent' },
+  })
 
 function crashing(
   start: (env: NodeJS.ProcessEnv) => Child,

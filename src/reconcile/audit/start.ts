@@ -5,6 +5,7 @@ import { kafkaSettings } from '../../runtime/kafka/connection.ts'
 import { createOffsetReader } from '../../runtime/kafka/offset-reader.ts'
 import { createPartitionReader } from '../../runtime/kafka/partition-reader.ts'
 import type { Log } from '../../runtime/log.ts'
+import type { TransactionStep } from '../../runtime/postgres.ts'
 import { createEventReader } from '../../schemas/event-reader.ts'
 import { INPUT_TOPIC } from '../../schemas/topics.ts'
 import {
@@ -23,6 +24,7 @@ import { listLanes } from '../../store/lane-row.ts'
 import { auditLane, type LaneReport } from './audit-lane.ts'
 import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
 import type { AuditConfig } from './config.ts'
+import type { AuditCrashPoint } from './crash-points.ts'
 import { FINDINGS, noCounts, type Counts, type Finding } from './finding.ts'
 import type { Undecided } from './lane-window.ts'
 
@@ -32,6 +34,8 @@ export interface AuditRequest {
   readonly window: { readonly sinceMs: number; readonly untilMs: number } | undefined
   /** Told after each lane, and of the orders now and then. */
   readonly onProgress: (what: string) => void
+  /** Called at each crash point. Does nothing in production. */
+  readonly reach?: (point: AuditCrashPoint) => void | Promise<void>
 }
 
 export interface AuditReport {
@@ -82,9 +86,11 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       await client.query('select set_config($1, $2, false)', [name, value])
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     if (rows[0]?.mine !== true) return { kind: 'busy' }
-    const { window, actor } = request
+    const { window, actor, reach = reachNothing } = request
+    await reach('audit_before_begin')
     const run = window === undefined ? await stoppedAudit(pool) : await beginAudit(pool, { actor, ...window })
     if (run === undefined) return { kind: 'nothing_to_resume' }
+    await reach('audit_begun')
     const offsets = await createOffsetReader(settings, log)
     try {
       const events = createEventReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX)
@@ -94,7 +100,10 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       const options = { db: client, offsets, readers, appId: config.APP_ID, inputTopic, sinceMs, untilMs }
       const lanes = await auditLanes(pool, run, options, request)
       const orders = await judgeOrders(pool, client, run, lanes, request)
-      return { kind: 'done', report: await conclude(pool, run, lanes, orders, await notArchived(client, run)) }
+      await reach('audit_judged')
+      const report = await conclude(pool, run, lanes, orders, await notArchived(client, run))
+      await reach('audit_concluded')
+      return { kind: 'done', report }
     } finally {
       await offsets.close()
     }
@@ -108,7 +117,7 @@ async function auditLanes(
   pool: pg.Pool,
   run: AuditRun,
   options: Parameters<typeof auditLane>[1],
-  { onProgress }: AuditRequest,
+  { onProgress, reach = reachNothing }: AuditRequest,
 ): Promise<LaneReport[]> {
   const done = await readAuditLanes(pool, run.id)
   const reports: LaneReport[] = []
@@ -119,7 +128,9 @@ async function auditLanes(
       continue
     }
     const { report, findings } = await auditLane(lane, options)
-    await saveAuditLane(pool, run.id, lane, report, findings.map(stored))
+    await reach('audit_lane_judged')
+    const onStep = (step: TransactionStep) => (step === 'before_begin' ? undefined : reach(`audit_lane_${step}`))
+    await saveAuditLane(pool, run.id, { lane, report, findings: findings.map(stored) }, onStep)
     reports.push(report)
     onProgress(`lane ${lane}: ${report.events} events, ${report.messages} messages`)
   }
@@ -131,7 +142,7 @@ async function judgeOrders(
   client: pg.Client,
   run: AuditRun,
   lanes: readonly LaneReport[],
-  { onProgress }: AuditRequest,
+  { onProgress, reach = reachNothing }: AuditRequest,
 ): Promise<OrdersReport> {
   const keptSince = Math.max(...lanes.map(({ keptSinceMs }) => keptSinceMs ?? -Infinity), -Infinity)
   const { sinceMs, untilMs, ordersAfter } = run
@@ -143,7 +154,9 @@ async function judgeOrders(
     report = page.report
     const findings = page.findings.slice(0, Math.max(0, FINDINGS_SHOWN_MAX - named)).map(stored)
     named += findings.length
-    await saveAuditOrders(pool, run.id, { afterId: page.afterId, orders: report, findings })
+    await reach('audit_page_judged')
+    const onStep = (step: TransactionStep) => (step === 'before_begin' ? undefined : reach(`audit_page_${step}`))
+    await saveAuditOrders(pool, run.id, { afterId: page.afterId, orders: report, findings }, onStep)
     if (report.orders % 50_000 < 1_000) onProgress(`${report.orders} orders`)
   }
   return report
@@ -155,6 +168,8 @@ const notArchived = async (client: pg.ClientBase, { sinceMs }: AuditRun): Promis
     ...{ lane: null, reason: 'archive_dropped' },
     detail: `the orders that were archived in ${month} are gone, and may have changed in the window`,
   }))
+
+const reachNothing = () => undefined
 
 const stored = (finding: Finding) => ({ lane: finding.lane, finding: finding.finding, document: finding })
 
