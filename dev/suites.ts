@@ -1,4 +1,4 @@
-import { COMPOSE, GO, JAVA, MAVEN, OPENSSL, PROMETHEUS, PSQL, type Prerequisite } from './parts/prerequisites.ts'
+import { COMPOSE, GO, JAVA, MAVEN, OPENSSL, PROMETHEUS, PSQL, REDIS, type Prerequisite } from './parts/prerequisites.ts'
 
 /** A vitest project of the same name, and what it needs that npm does not bring. */
 export interface Suite {
@@ -8,7 +8,8 @@ export interface Suite {
   readonly needs: readonly Prerequisite[]
 }
 
-const STACK = [JAVA, MAVEN, GO]
+/** What a stack is made of: not needed where one is given. */
+export const STACK: readonly Prerequisite[] = [JAVA, MAVEN, GO]
 
 /** In the order in which they run: the quick ones first. */
 export const SUITES: readonly Suite[] = [
@@ -21,9 +22,9 @@ export const SUITES: readonly Suite[] = [
   },
   { name: 'image', about: "the Dockerfile's steps in a clean folder", stack: false, needs: [] },
   { name: 'compose', about: 'docker-compose.yml', stack: false, needs: [COMPOSE] },
-  { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: STACK },
+  { name: 'stack', about: 'real Kafka, Postgres and schema registry', stack: true, needs: [...STACK, REDIS] },
   { name: 'dashboard', about: 'its queries against a running system', stack: true, needs: [...STACK, PROMETHEUS] },
-  { name: 'faults', about: 'kills, freezes, restarts', stack: true, needs: STACK },
+  { name: 'faults', about: 'kills, freezes, restarts', stack: true, needs: [...STACK, REDIS] },
   {
     name: 'chaos',
     about: 'the independent checker, and five minutes of faults on three brokers',

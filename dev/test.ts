@@ -9,7 +9,7 @@ import { say } from './parts/progress.ts'
 import { startStack, type Stack } from './parts/stack.ts'
 import { givenStack, LOCAL_DIR, runningStack } from './parts/state.ts'
 import { runSuite, type SuiteResult } from './parts/vitest.ts'
-import { SUITES, type Suite } from './suites.ts'
+import { STACK, SUITES, type Suite } from './suites.ts'
 
 const USAGE = `usage: npm test [-- SUITE…]     suites: ${SUITES.map((suite) => suite.name).join(', ')}
 
@@ -79,7 +79,7 @@ async function runOne(suite: Suite, host: StackHost): Promise<SuiteResult> {
   say(`\n── ${suite.name}: ${suite.about}`)
   try {
     const given = suite.stack && givenStack(process.env) !== undefined
-    await requirePrograms(suite.needs.filter((program) => !given || program.name.startsWith('Prometheus')))
+    await requirePrograms(suite.needs.filter((program) => !given || !STACK.includes(program)))
     return await runSuite(suite.name, RESULTS, suite.stack ? await host.env() : {})
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

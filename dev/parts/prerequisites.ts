@@ -103,6 +103,13 @@ export const PSQL: Prerequisite = {
   debian: 'postgresql-client',
   how: 'apt install postgresql-client, or https://www.postgresql.org/download',
 }
+/** Its service is not used and, installed as below, not started. */
+export const REDIS: Prerequisite = {
+  name: 'redis-server',
+  find: onPathOnly('redis-server'),
+  debian: 'redis-server',
+  how: 'apt install redis-server, or https://redis.io/docs/latest/operate/oss_and_stack/install',
+}
 export const OPENSSL: Prerequisite = {
   name: 'openssl',
   find: onPathOnly('openssl'),
@@ -142,7 +149,7 @@ async function installMissing(wanted: readonly Prerequisite[]): Promise<void> {
     if (program.debian !== undefined && 'missing' in (await program.find())) packages.push(program.debian)
   if (packages.length === 0) return
   say(`PAIDONCE_INSTALL=1: installing the Debian packages ${packages.join(', ')}`)
-  // Without this a package such as prometheus starts its service, which nobody would stop.
+  // Without this a package such as prometheus or redis-server starts its service, which nobody would stop.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   try {
     await step(`apt-get install ${packages.join(' ')}`, 'a minute or two', async () => {

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createClient } from '@redis/client'
 import { afterEach, expect, test, vi } from 'vitest'
 import { compileTopics, javaFollow, type JavaRecord } from '../../dev/parts/java-topics.ts'
 import { createDatabase } from './database.ts'
 import { javaConsume, javaProduce } from './java-consumer.ts'
 import { stackEnv } from './stack.ts'
+import { ownRedis } from './redis.ts'
 import { createTopics } from './topics.ts'
 import { until } from './until.ts'
 import { INPUT_TOPIC, SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
@@ -21,6 +23,33 @@ test('databases are migrated, empty and apart', async () => {
   } finally {
     await Promise.all([one.drop(), two.drop()])
   }
+})
+
+test("a redis-server of one's own can be frozen, killed and restarted, and then knows nothing", async () => {
+  const redis = await ownRedis({ requirepass: 'p@ss' })
+  const ask = async (command: 'get' | 'set') => {
+    const client = createClient({ url: redis.url, socket: { reconnectStrategy: false } })
+    client.on('error', () => undefined)
+    await client.connect()
+    const answer = await (command === 'get' ? client.get('k') : client.set('k', 'v'))
+    client.destroy()
+    return answer
+  }
+  try {
+    expect(await ask('set')).toBe('OK')
+    redis.freeze()
+    const waiting = ask('get')
+    redis.thaw()
+    expect(await waiting).toBe('v')
+    await redis.kill()
+    await expect(ask('get')).rejects.toThrow('ECONNREFUSED')
+    await redis.restart()
+    expect(await ask('get')).toBeNull()
+    redis.freeze()
+  } finally {
+    await redis.stop()
+  }
+  expect(redis.isAlive()).toBe(false)
 })
 
 test("records written by Kafka's Java producer come back from its consumer byte by byte", async () => {
