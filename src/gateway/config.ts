@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { loadMerchants } from '../providers/merchants.ts'
 import { COMMON, KAFKA, port, readConfig, readTogether, REGISTRY } from '../runtime/config.ts'
-import { integer } from '../runtime/variables.ts'
+import { integer, redisUrl } from '../runtime/variables.ts'
 
 const count = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
 
@@ -14,6 +14,8 @@ export const GATEWAY = {
   MERCHANTS_DIR: z.string(),
   /** Between two looks at the merchants' files, which are loaded once they rest that long; 0: only on SIGHUP. */
   MERCHANTS_RELOAD_MS: count(0, 3_600_000, 5_000),
+  /** Knows for two days what is in Kafka, so that repeats need not go there; without it they all do. */
+  REDIS_URL: redisUrl.optional(),
   /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
   PUBLISH_INTERVAL_MS: count(0, 100, 10),
   /** Callbacks read and not yet answered; more are refused as overload, and beyond four fifths those of one route. */

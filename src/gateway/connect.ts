@@ -10,6 +10,8 @@ import { checkTopology } from './check-topology.ts'
 import type { GatewayConfig } from './config.ts'
 import type { GatewayReach } from './crash-points.ts'
 import { keepTrying } from './keep-trying.ts'
+import { createRepeatFilter } from './filter/repeat-filter.ts'
+import { createSift } from './filter/sift.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import { createReceive, type Receive } from './receive-callback.ts'
 import { watchTopology } from './watch-topology.ts'
@@ -55,6 +57,19 @@ export const connectBackend: Connect = async (config, parts) => {
     const newProducer = () => createPlainProducer(settings, [input], log, clock)
     const producer = await keepTrying('connecting the producer', newProducer, log, signal)
     closers.push(producer.close)
+    const newSift = async () => {
+      if (config.REDIS_URL === undefined) return undefined
+      const scope = `${await admin.clusterId()} ${input}`
+      const { filterUp, filterFailures, filtered } = metrics
+      const filter = createRepeatFilter({
+        ...{ url: config.REDIS_URL, log },
+        onUp: (up) => filterUp.set(up ? 1 : 0),
+        onFailure: (reason) => filterFailures.inc({ reason }),
+      })
+      closers.push(filter.close)
+      return createSift(filter, scope, (provider) => filtered.inc({ provider }))
+    }
+    const sift = await keepTrying('asking for the cluster', newSift, log, signal)
     const watch = watchTopology(admin, { ...options, partitions }, { onFatal, log })
     closers.push(watch.stop)
     const publisher = createBatchPublisher(
@@ -73,7 +88,7 @@ export const connectBackend: Connect = async (config, parts) => {
       reach,
     )
     closers.push(publisher.close)
-    return { receive: createReceive(publisher, codec, clock, log, reach), close }
+    return { receive: createReceive(publisher, codec, clock, log, reach, sift), close }
   } catch (error) {
     await close()
     throw error

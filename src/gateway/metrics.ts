@@ -1,6 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { PROVIDERS } from '../providers/registry.ts'
 import { CONNECTION_ENDS } from '../runtime/connection-limits.ts'
+import { FILTER_FAILURES } from './filter/repeat-filter.ts'
 
 const LAG_RESOLUTION_MS = 20
 
@@ -33,6 +35,20 @@ export function createMetrics(registry = new Registry()) {
     registers,
   })
   for (const reason of CONNECTION_ENDS) endedConnections.inc({ reason }, 0)
+  const filtered = new Counter({
+    name: 'paidonce_callbacks_filtered_total',
+    help: 'Callbacks accepted without a record, as Redis knew that all they state is in Kafka',
+    labelNames: ['provider'] as const,
+    registers,
+  })
+  for (const [provider, { source }] of PROVIDERS) if (source === 'callback') filtered.inc({ provider }, 0)
+  const filterFailures = new Counter({
+    name: 'paidonce_gateway_filter_failures_total',
+    help: 'Questions to Redis without an answer (away, late, refused: those callbacks went to Kafka) and facts not remembered',
+    labelNames: ['reason'] as const,
+    registers,
+  })
+  for (const reason of FILTER_FAILURES) filterFailures.inc({ reason }, 0)
   const notInUse = { refused: false, unsettled: false }
   const noteNotInUse = (change: Partial<typeof notInUse>) => {
     Object.assign(notInUse, change)
@@ -78,6 +94,13 @@ export function createMetrics(registry = new Registry()) {
       registers,
     }),
     endedConnections,
+    filtered,
+    filterFailures,
+    filterUp: new Gauge({
+      name: 'paidonce_gateway_filter_up',
+      help: '1 while Redis is asked about repeats; 0 while it is of no use, or none is configured',
+      registers,
+    }),
     answerSeconds: new Histogram({
       name: 'paidonce_gateway_answer_seconds',
       help: 'From the last header of a request to its answer',

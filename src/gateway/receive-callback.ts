@@ -8,6 +8,7 @@ import { INPUT_TOPIC } from '../schemas/topics.ts'
 import type { BatchPublisher, Published } from './batch-publisher.ts'
 import { createFairTurns } from './fair-turns.ts'
 import { reachNothing, type GatewayReach } from './crash-points.ts'
+import { siftNothing, type Sift } from './filter/sift.ts'
 import type { Refusal } from './rejection.ts'
 
 /** Whom a request is addressed to. */
@@ -19,7 +20,7 @@ export interface Target {
 }
 
 export type Received =
-  /** Every record of the callback is on every in-sync replica. */
+  /** Every record of the callback, or of an earlier one that stated the same, is on every in-sync replica. */
   { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /**
@@ -62,6 +63,7 @@ export function createReceive(
   clock: Clock,
   log: Log,
   reach: GatewayReach = reachNothing,
+  sift: Sift = siftNothing,
 ): Receive {
   const verify = ({ target, request }: Job, now: Date): Verdict | undefined => {
     try {
@@ -72,9 +74,9 @@ export function createReceive(
     }
   }
 
-  const publish = ({ target, request, deadlineAtMs, answer }: Job, messages: readonly VerifiedMessage[], now: Date) => {
+  const publish = (job: Job, messages: readonly VerifiedMessage[], now: Date, onAcked: () => void) => {
+    const { target, request, deadlineAtMs, answer } = job
     let records
-    reach('verified')
     try {
       records = messages.map((message) => toRecord(target, request, message, now, codec))
     } catch (error) {
@@ -90,6 +92,7 @@ export function createReceive(
         answer(refused({ kind: UNPUBLISHED[published.reason] }))
       } else if (--missing === 0) {
         reach('acked')
+        onAcked()
         answer(ACCEPTED)
       }
     }
@@ -105,7 +108,12 @@ export function createReceive(
     end: (job, verdict, now) => {
       if (verdict === undefined) job.answer(refused({ kind: 'internal' }))
       else if (verdict.kind === 'refused') job.answer(refused(verdict.rejection))
-      else publish(job, verdict.messages, now)
+      else {
+        const { messages } = verdict
+        reach('verified')
+        const publishNews = (onAcked: () => void) => publish(job, messages, now, onAcked)
+        sift(job.target, messages, () => job.answer(ACCEPTED), publishNews)
+      }
     },
     miss: ({ answer }) => answer(refused({ kind: 'overloaded' })),
   })

@@ -64,6 +64,16 @@ export const postgresUrl = z
     }
   })
 
+/** One server, `rediss` over TLS; the path may be the number of a database. */
+export const redisUrl = z
+  .url({ protocol: /^rediss?$/, error: 'must be a redis://user:password@host:port or rediss:// address' })
+  .refine((text) => isDecodable(credentialsOf(text)), 'must have its user and password percent-encoded (% is %25)')
+  .refine((text) => URL.parse(text)?.hostname !== '', 'must name a host')
+  .refine(
+    (text) => /^(\/\d{0,5})?$/.test(URL.parse(text)?.pathname ?? ''),
+    'must end in the number of a database or nothing',
+  )
+
 /** node-postgres reads the file when it connects, and throws where nobody expects it. */
 function whyUnreadable(file: string): string | undefined {
   try {

@@ -11,7 +11,7 @@ const source = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')
 
 test('docker-compose accepts it, with every service', async () => {
   const compose = onPath('docker-compose') ?? 'docker-compose'
-  const ran = await run(compose, ['--profile', 'play', 'config', '--services'], { cwd: ROOT })
+  const ran = await run(compose, ['--profile', 'play', '--profile', 'redis', 'config', '--services'], { cwd: ROOT })
   expect(ran).toMatchObject({ code: 0 })
   expect(ran.output.trim().split('\n').sort()).toEqual([
     'api',
@@ -23,6 +23,7 @@ test('docker-compose accepts it, with every service', async () => {
     'postgres',
     'processor',
     'prometheus',
+    'redis',
     'registry',
     'simulator',
   ])

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BatchPublisher, Published } from '../../src/gateway/batch-publisher.ts'
+import type { Sift } from '../../src/gateway/filter/sift.ts'
 import { createReceive, type Received, type Target } from '../../src/gateway/receive-callback.ts'
 import type { Verdict, VerifiedMessage } from '../../src/providers/provider.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -19,6 +20,7 @@ function harness(
   verify: () => Verdict,
   answers: (Published | Promise<Published>)[] = [],
   elapsedMs: () => number = () => 0,
+  sift?: Sift,
 ) {
   const sent: Sent[] = []
   const callbacks: Callback[] = []
@@ -37,7 +39,7 @@ function harness(
     },
   }
   const clock = { now: () => NOW, elapsedMs }
-  const receive = createReceive(publisher, codec as Codec, clock, createLog('test', 'silent'))
+  const receive = createReceive(publisher, codec as Codec, clock, createLog('test', 'silent'), undefined, sift)
   const target: Target = {
     ...{ provider: 'wechatpay', merchant: 'shop1', source: 'callback' },
     bound: { signedHeaders: ['wechatpay-serial', 'wechatpay-nonce'], verify },
@@ -174,4 +176,26 @@ test('forgeries that cost milliseconds, at one merchant, do not keep another’s
   expect(genuine.every(({ kind }) => kind === 'accepted')).toBe(true)
   expect(nowMs).toBeLessThan(100)
   await Promise.all(flood)
+})
+
+test('a repeat is accepted without a record', async () => {
+  const verify = (): Verdict => ({ kind: 'verified', messages: [message()] })
+  const { send, sent } = harness(verify, [], undefined, (_target, _messages, repeat) => repeat())
+  expect(await send()).toEqual({ kind: 'accepted' })
+  expect(sent).toEqual([])
+})
+
+test.each<[Published, string[]]>([
+  [ACKED, ['acked', 'answered']],
+  [{ kind: 'failed', reason: 'broker' }, ['answered']],
+  [{ kind: 'failed', reason: 'overloaded' }, ['answered']],
+])('only what is acknowledged as a whole is remembered: %o', async (second, expected) => {
+  const messages = [message({ outTradeNo: 'A' }), message({ outTradeNo: 'B' })] as const
+  const heard: string[] = []
+  const sift: Sift = (_target, _messages, _repeat, news) => news(() => heard.push('acked'))
+  const { send } = harness(() => ({ kind: 'verified', messages }), [ACKED, second], undefined, sift)
+  await send()
+  heard.push('answered')
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+  expect(heard).toEqual(expected)
 })

@@ -70,6 +70,24 @@ test('a database address: a lone % is taken as node-postgres takes it, what it c
   }
 })
 
+test.each(['redis://redis', 'rediss://user:p%40ss@redis.example.com:6380/3', 'redis://:p%3F@[::1]:6379/'])(
+  '%s is a Redis',
+  (text) => {
+    expect(read('REDIS_URL', text)).toBe(text)
+  },
+)
+test.each([
+  'redis:6379',
+  'http://u:hunter2@redis',
+  'redis://u:hunter2%@redis',
+  'redis://u:hunter2@redis/queue',
+  'redis:///0',
+  'unix:///run/redis.sock',
+])('%s is no Redis, and is not shown', (text) => {
+  expect(read('REDIS_URL', text)).toMatch(/REDIS_URL/)
+  expect(read('REDIS_URL', text)).not.toContain('hunter2')
+})
+
 const NUMBERS = [
   'PORT',
   'METRICS_PORT',

@@ -30,6 +30,8 @@ export interface TopicAdmin {
   /** What the broker has; a topic that does not exist is absent from the map. */
   readonly describeTopics: (topics: readonly string[]) => Promise<Map<string, TopicDescription>>
   readonly deleteTopics: (topics: readonly string[]) => Promise<void>
+  /** A cluster's own, unlike its brokers' addresses: one that was made anew has another. */
+  readonly clusterId: () => Promise<string>
   /** Deletes groups that exist and have no member. */
   readonly deleteGroups: (groups: readonly string[]) => Promise<void>
   readonly close: () => Promise<void>
@@ -53,6 +55,7 @@ export function createTopicAdmin(settings: KafkaSettings, log: Log): TopicAdmin 
         const present = topics.filter((topic) => existing.has(topic))
         if (present.length > 0) await admin.deleteTopics({ topics: present, timeout: 8_000 })
       }),
+    clusterId: () => session.run('Describing the cluster', async (admin) => (await admin.describeCluster()).clusterId),
     deleteGroups: (groups) =>
       session.run('Deleting groups', async (admin) => {
         const existing = new Set((await admin.listGroups()).groups.map(({ groupId }) => groupId))

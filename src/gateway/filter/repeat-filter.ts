@@ -1,0 +1,116 @@
+import type { Log } from '../../runtime/log.ts'
+import { keepRedisLink, type Redis } from './redis-link.ts'
+
+/** Knows facts that are in Kafka; forgetting any of them is harmless. */
+export interface RepeatFilter {
+  /** Calls `then` exactly once, not before `ask` has returned: true only if every key is known. */
+  readonly ask: (keys: readonly string[], then: (known: boolean) => void) => void
+  /** Only for facts whose records are on every in-sync replica. */
+  readonly remember: (keys: readonly string[]) => void
+  readonly close: () => Promise<void>
+}
+
+export interface FilterOptions {
+  readonly url: string
+  readonly log: Log
+  readonly onUp: (up: boolean) => void
+  readonly onFailure: (reason: FilterFailure) => void
+  /** How long an answer of Redis is waited for. */
+  readonly answerMsMax?: number
+}
+
+/** Why Redis was no help: it is away; it gave no answer in time; it refused to answer; it refused to remember. */
+export const FILTER_FAILURES = ['away', 'late', 'refused', 'not_remembered'] as const
+export type FilterFailure = (typeof FILTER_FAILURES)[number]
+
+/** WeChat Pay and Alipay repeat for a day and a little; what comes later meets the dedupe in Postgres. */
+const KEEP_SEC = 48 * 3_600
+const ANSWER_MS_MAX = 20
+/** In a row; then the connection is given up, so that a frozen Redis costs 20 ms three times and not each time. */
+const LATE_MAX = 3
+const KNOWN = '1'
+
+interface Question {
+  readonly keys: readonly string[]
+  readonly then: (known: boolean) => void
+}
+
+/**
+ * Whoever asks in one turn of the event loop is answered by one MGET. Anything but a prompt and clear answer means
+ * unknown: then the callback goes to Kafka like the first, and the dedupe in Postgres finds it.
+ */
+export function createRepeatFilter(options: FilterOptions): RepeatFilter {
+  const { url, log, onUp, onFailure, answerMsMax = ANSWER_MS_MAX } = options
+  const probe = async (redis: Redis) => {
+    await inTime(redis.send(['MGET', 'pay_idempotent:{}']), answerMsMax)
+  }
+  const link = keepRedisLink({ url, log, probe, onChange: onUp })
+  let waiting: Question[] = []
+  let late = 0
+
+  const flush = () => {
+    const questions = waiting
+    waiting = []
+    const redis = link.redis()
+    if (redis === undefined) {
+      onFailure('away')
+      for (const { then } of questions) then(false)
+      return
+    }
+    const keys = questions.flatMap((question) => question.keys)
+    inTime(redis.send(['MGET', ...keys]), answerMsMax).then(
+      (values) => {
+        late = 0
+        answer(questions, Array.isArray(values) && values.length === keys.length ? values : [])
+      },
+      (error: unknown) => {
+        const isLate = error instanceof Late
+        onFailure(isLate ? 'late' : 'refused')
+        if (!isLate || ++late >= LATE_MAX) {
+          late = 0
+          link.giveUp(redis, error)
+        }
+        answer(questions, [])
+      },
+    )
+  }
+
+  return {
+    ask: (keys, then) => {
+      // A microtask runs when all callbacks of this turn have asked.
+      if (waiting.push({ keys, then }) === 1) queueMicrotask(flush)
+    },
+    remember: (keys) => {
+      const redis = link.redis()
+      if (redis === undefined) return
+      for (const key of keys)
+        redis.send(['SET', key, KNOWN, 'NX', 'EX', String(KEEP_SEC)]).catch((error: unknown) => {
+          onFailure('not_remembered')
+          // A primary that has become a replica: the address leads to another by now.
+          if (String(error).includes('READONLY')) link.giveUp(redis, error)
+        })
+    },
+    close: link.close,
+  }
+}
+
+function answer(questions: readonly Question[], values: readonly unknown[]): void {
+  let at = 0
+  for (const { keys, then } of questions) {
+    const known = keys.length > 0 && keys.every((_, index) => values[at + index] === KNOWN)
+    at += keys.length
+    then(known)
+  }
+}
+
+class Late extends Error {
+  override readonly name = 'Late'
+}
+
+/** An answer that waits in the socket while this process was busy is in time: sockets are read before the immediate. */
+function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => setImmediate(() => reject(new Late(`no answer within ${ms} ms`))), ms)
+    answer.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
