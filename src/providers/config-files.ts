@@ -1,4 +1,4 @@
-import type { KeyObject, X509Certificate } from 'node:crypto'
+import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { createKeyMaker, type KeyMaker } from './known-keys.ts'
@@ -17,6 +17,8 @@ export interface ConfigFiles {
   readonly anyPublicKey: z.ZodType<KeyObject>
   /** An X.509 certificate with such a key. */
   readonly certificate: z.ZodType<X509Certificate>
+  /** Such a key's private part, for whoever signs requests: PEM without a passphrase, or base64 of the DER. */
+  readonly privateKey: z.ZodType<KeyObject>
 }
 
 /** A key or secret with its end: after `validToMs` it verifies nothing any more. */
@@ -104,7 +106,28 @@ export function configFiles(
         return fail(context, 'must hold an X.509 certificate in PEM form')
       }
     }),
+    privateKey: text.transform((content, context) => {
+      onSecret(content)
+      const key = newPrivateKey(content)
+      if (key === undefined) return fail(context, 'must hold a private key, as PEM or as base64 of its DER form')
+      return isStrongRsa(key) ? key : fail(context, WEAK)
+    }),
   }
+}
+
+/** Alipay's tool shows both forms of DER, without saying which. What OpenSSL throws may hold a part of the text. */
+function newPrivateKey(content: string): KeyObject | undefined {
+  const forms = ['pkcs8', 'pkcs1'] as const
+  const tries = content.includes('-----BEGIN')
+    ? [() => createPrivateKey(content)]
+    : forms.map((type) => () => createPrivateKey({ key: Buffer.from(content, 'base64'), format: 'der', type }))
+  for (const make of tries)
+    try {
+      return make()
+    } catch {
+      // The next form, if there is one.
+    }
+  return undefined
 }
 
 /** Under the exponent 1 every text is its own signature; an even one is of no key. */

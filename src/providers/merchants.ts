@@ -18,7 +18,7 @@ export interface Merchants {
 }
 
 /** The part of a callback's address that names the merchant, and the name of its file. */
-const MERCHANT = /^[a-z0-9][a-z0-9_-]{0,63}$/
+export const MERCHANT = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
 /** One load of a directory: what it looked at, and what came of it. */
 export type Load = { readonly seen: SeenFiles } & (
@@ -119,7 +119,13 @@ function filesIn(directory: string, reader: FileReader, problems: string[]): str
   }
 }
 
-function readJson(path: string, file: string, reader: FileReader, problems: string[]): { value: unknown } | undefined {
+/** A merchant's file as JSON; undefined, with the problem added, if it is none that can be trusted. */
+export function readJson(
+  path: string,
+  file: string,
+  reader: Pick<FileReader, 'read'>,
+  problems: string[],
+): { value: unknown } | undefined {
   let text: string | undefined
   try {
     text = reader.read(path)

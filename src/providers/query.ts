@@ -1,8 +1,8 @@
-import type { VerifiedMessage } from './provider.ts'
+import type { Rejection, VerifiedMessage } from './provider.ts'
 
 /** What is asked about. */
 export type QueryTarget =
-  /** The payment of an order. `transactionId` is the provider's own number, where it is known: it is found faster. */
+  /** The payment of an order. `transactionId` is the provider's own number as it writes it (without `wechatpay:`). */
   | { readonly kind: 'payment'; readonly outTradeNo: string; readonly transactionId?: string }
   /** Refunds of an order's payment. `ref` names one as a hint does: `refund:<out_refund_no>`. */
   | { readonly kind: 'refund'; readonly outTradeNo: string; readonly ref: string }
@@ -21,10 +21,27 @@ export type QueryAnswer =
   | { readonly kind: 'not_found' }
   /** Nothing was learnt. `afterMs`: not before that, where the provider or our own limit says so. */
   | { readonly kind: 'try_later'; readonly reason: TryLaterReason; readonly afterMs?: number }
-  /** A person must look: it will be the same the next time. `reason` never holds a secret or the answer's body. */
-  | { readonly kind: 'refused'; readonly reason: string; readonly field?: string }
+  /** A person must look: it will be the same the next time. `field` says where; neither holds a secret or the body. */
+  | { readonly kind: 'refused'; readonly reason: RefusedReason; readonly field?: string }
 
 export type TryLaterReason = 'rate_limited' | 'system_error' | 'timeout' | 'network'
+
+/** So few that they may be a metric's label. */
+export type RefusedReason =
+  /** What was asked cannot be a provider's: a number that is none. */
+  | 'bad_target'
+  /** The provider does not take our key, or our account may not ask. `field`: its code. */
+  | 'credentials'
+  /** It refused the question as such. `field`: its code. */
+  | 'provider_error'
+  /** Well signed, and about something else than was asked. */
+  | 'other_order'
+  /** Nothing that is read at all. */
+  | 'redirect'
+  | 'too_large'
+  | 'encoded'
+  /** As of a callback. */
+  | Exclude<Rejection['kind'], 'signature_probe'>
 
 /** Asks one provider in one merchant's name. */
 export interface QueryClient {

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import { isFields, type Fields } from '../fields.ts'
-import { valueAt } from '../json-pointer.ts'
 import { isIdentity, isOrderNumber, traceable } from '../limits.ts'
 import type { Verdict, VerifiedMessage } from '../provider.ts'
 import { malformed, refused, verified, type Refused } from '../refuse.ts'
@@ -8,6 +7,7 @@ import { parseStrictJson } from '../strict-json.ts'
 import type { StripeConfig } from './config.ts'
 import { KNOWN, UNCHANGING } from './event-types.ts'
 import { unixMs } from './read-object.ts'
+import { orderIn, otherShopsField } from './recipient.ts'
 
 /**
  * What a verified event says about the order. Events are snapshots: their object is as it was at `created`. Only fields
@@ -54,29 +54,6 @@ export function normalize(rawBody: Buffer, config: StripeConfig): Verdict {
     case 'unmapped':
       return verified({ ...message, facts: [] })
   }
-}
-
-/** The order's number in the first place that has one, and the name of that place. Empty is a number too, and a bad one. */
-function orderIn(object: Fields, { outTradeNo }: StripeConfig): { number: unknown; path: string } | undefined {
-  for (const place of outTradeNo) {
-    const number = valueAt(object, place)
-    if (number !== undefined && number !== null) return { number, path: place.tokens.join('.') }
-  }
-  return undefined
-}
-
-/**
- * The configured field that does not name this merchant. An object that can state no fact may lack it: of a dispute, and
- * of a refund made in the Dashboard, which have no metadata, a person hears by a dead letter.
- */
-function otherShopsField(object: Fields, { recipient }: StripeConfig, mayProve: boolean): string | undefined {
-  return recipient
-    .find(({ pointer, ours }) => {
-      const named = valueAt(object, pointer)
-      if (named === undefined || named === null) return mayProve
-      return typeof named !== 'string' || !ours.has(named)
-    })
-    ?.pointer.tokens.join('.')
 }
 
 /** Refuses what is not this merchant's: a test, or an event of another account that a Connect endpoint gets too. */
