@@ -1,7 +1,10 @@
 import { yuanOfFen } from '../providers/yuan.ts'
+import { verify } from 'node:crypto'
+import { requestContent } from '../providers/alipay/sign-request.ts'
 import { alipayTime, alipayTimeMs, signAnswer } from '../providers/alipay/sign.ts'
 import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'
+import type { QueryFault } from './query-faults.ts'
 import type { AnswerQuery } from './query-server.ts'
 import { refundedMinor, type KnownTransaction, type Truth } from './truth.ts'
 
@@ -11,20 +14,37 @@ const NO_TRADE = {
 }
 const PROVIDER = 'alipay'
 
+/** What Alipay says instead, whatever it is asked. */
+const FAULTS: Readonly<Partial<Record<QueryFault, object>>> = {
+  not_found: NO_TRADE,
+  system_error: { code: '20000', msg: 'Service Currently Unavailable', sub_code: 'isp.unknow-error' },
+  rate_limited: { code: '40005', msg: 'Call Limited', sub_code: 'isv.app-call-limited', sub_msg: '应用调用次数超限' },
+}
+
 /** Alipay's one address: `alipay.trade.query` and `alipay.trade.fastpay.refund.query`. */
-export const answerAlipay: AnswerQuery = ({ url, rawBody, at }, all, truth) => {
-  const form = new URLSearchParams([...url.searchParams, ...new URLSearchParams(rawBody.toString())])
-  const keys = all.find(({ alipay }) => alipay.appId === form.get('app_id'))
-  const method = form.get('method') ?? ''
+export const answerAlipay: AnswerQuery = ({ url, rawBody, at, fault }, all, truth) => {
+  const form = Object.fromEntries([...url.searchParams, ...new URLSearchParams(rawBody.toString())])
+  const keys = all.find(({ alipay }) => alipay.appId === form['app_id'])
+  const method = form['method'] ?? ''
   const [signer] = keys === undefined ? [] : signingAt(keys.alipay.keys, at)
   const headers = { 'content-type': 'text/html;charset=utf-8' }
-  if (keys === undefined || signer === undefined || form.get('sign') === null) {
+  if (keys === undefined || signer === undefined || !isSigned(form, keys)) {
     const refusal = { code: '40002', msg: 'Invalid Arguments', sub_code: 'isv.invalid-signature' }
     return { status: 200, headers, body: JSON.stringify({ error_response: refusal }) }
   }
-  const answer = answerOf(method, asked(form.get('biz_content')), keys, truth)
-  return answer && { status: 200, headers, body: signAnswer(method, answer, signer) }
+  const wanted = answerOf(method, asked(form['biz_content'] ?? null), keys, truth)
+  const answer = wanted && ((fault && FAULTS[fault]) ?? wanted)
+  if (answer === undefined) return undefined
+  const body = signAnswer(method, answer, signer)
+  // A good signature, of something else.
+  const other = signAnswer(method, { ...answer, forged: '1' }, signer)
+  const wrong = () => body.slice(0, body.lastIndexOf(',"sign"')) + other.slice(other.lastIndexOf(',"sign"'))
+  return { status: 200, headers, body: fault === 'wrong_signature' ? wrong() : body }
 }
+
+const isSigned = (form: Readonly<Record<string, string>>, { alipay }: SenderKeys) =>
+  form['sign_type'] === 'RSA2' &&
+  verify('RSA-SHA256', Buffer.from(requestContent(form)), alipay.appKey, Buffer.from(form['sign'] ?? '', 'base64'))
 
 interface BizContent {
   readonly out_trade_no?: string

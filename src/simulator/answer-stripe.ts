@@ -10,10 +10,15 @@ const SEARCH = /^metadata\['out_trade_no'\]:'([^']+)'$/
 export const answerStripe: AnswerQuery = (asked, all, truth) => {
   const keys = all.find(({ stripe }) => stripe.apiKey === apiKeyIn(asked))
   if (keys === undefined) return json(401, { error: { type: 'invalid_request_error', message: 'Invalid API Key' } })
-  const found = asked.method === 'GET' ? objectAt(asked.url, keys, truth) : undefined
+  if (asked.fault === 'rate_limited') return json(429, { error: { type: 'invalid_request_error', code: 'rate_limit' } })
+  if (asked.fault === 'system_error') return json(500, { error: { type: 'api_error', message: 'An error occurred' } })
+  const known = asked.fault === 'not_found' ? { ...truth, find: none, findRefund: none } : truth
+  const found = asked.method === 'GET' ? objectAt(asked.url, keys, known) : undefined
   if (found !== undefined) return json(200, found)
   return json(404, { error: { type: 'invalid_request_error', code: 'resource_missing' } })
 }
+
+const none = () => undefined
 
 /** A bearer's, or the name of a user without a password. */
 function apiKeyIn({ headers }: Asked): string | undefined {

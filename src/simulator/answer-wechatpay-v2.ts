@@ -11,7 +11,7 @@ import type { KnownTransaction, Truth } from './truth.ts'
 const PROVIDER = 'wechatpay-v2'
 
 /** WeChat Pay v2: `orderquery` and `refundquery`. Whoever asks must sign, with the key that signs the answer. */
-export const answerWechatpayV2: AnswerQuery = ({ url, rawBody, at }, all, truth) => {
+export const answerWechatpayV2: AnswerQuery = ({ url, rawBody, at, fault }, all, truth) => {
   const fields = parseFlatXml(rawBody, 'xml')
   if (typeof fields === 'string') return failed('XML格式错误')
   const signType = signTypeOf(fields)
@@ -24,19 +24,23 @@ export const answerWechatpayV2: AnswerQuery = ({ url, rawBody, at }, all, truth)
     (key) => signType !== undefined && isSignedBy(fields, signedContent(fields), signType, key),
   )
   if (keys === undefined || signer === undefined || signType === undefined) return failed('签名错误')
-  const answer = (found: NoticeFields) =>
-    xml(
-      signFields(
-        { return_code: 'SUCCESS', return_msg: 'OK', ...recipientFields(keys), nonce_str: 'n0', ...found },
-        signer,
-        signType,
-      ),
+  const answer = (found: NoticeFields) => {
+    const { sign = '', ...signed } = signFields(
+      { return_code: 'SUCCESS', return_msg: 'OK', ...recipientFields(keys), nonce_str: 'n0', ...found },
+      signer,
+      signType,
     )
+    return xml({ ...signed, sign: fault === 'wrong_signature' ? otherSign(sign) : sign })
+  }
+  // As it really comes: without a signature, and without whom it is to.
+  if (fault === 'system_error') return refusedAs('SYSTEMERROR', 'system error')
+  if (fault === 'rate_limited') return refusedAs('FREQUENCY_LIMITED', '频率限制')
   const of = (one: KnownTransaction) =>
     one.outTradeNo === text('out_trade_no') || one.transactionId === text('transaction_id')
   if (url.pathname === '/pay/orderquery') {
-    const found = truth.find(PROVIDER, keys.merchant, of)
-    const unpaid = truth.findUnpaid(PROVIDER, keys.merchant, of)
+    const isKnown = fault !== 'not_found'
+    const found = isKnown ? truth.find(PROVIDER, keys.merchant, of) : undefined
+    const unpaid = isKnown ? truth.findUnpaid(PROVIDER, keys.merchant, of) : undefined
     if (found === undefined && unpaid !== undefined)
       return answer({ result_code: 'SUCCESS', out_trade_no: unpaid.outTradeNo, trade_state: 'NOTPAY' })
     if (found === undefined)
@@ -47,7 +51,7 @@ export const answerWechatpayV2: AnswerQuery = ({ url, rawBody, at }, all, truth)
   if (url.pathname !== '/pay/refundquery') return undefined
   const asksFor = ({ outRefundNo, refundId }: PlannedRefund, one: KnownTransaction) =>
     outRefundNo === text('out_refund_no') || refundId === text('refund_id') || of(one)
-  const found = truth.findRefund(PROVIDER, keys.merchant, asksFor)
+  const found = fault === 'not_found' ? undefined : truth.findRefund(PROVIDER, keys.merchant, asksFor)
   if (found === undefined)
     return answer({ result_code: 'FAIL', err_code: 'REFUNDNOTEXIST', err_code_des: '退款订单查询失败' })
   const { transaction } = found
@@ -76,8 +80,16 @@ function refundFields(
   }
 }
 
+const otherSign = (sign: string) => (sign.startsWith('0') ? '1' : '0') + sign.slice(1)
+
 /** Of a message that is not well formed, or not well signed: nothing signs the answer. */
 const failed = (why: string) => xml({ return_code: 'FAIL', return_msg: why })
+
+const refusedAs = (code: string, why: string) =>
+  xml({
+    ...{ return_code: 'SUCCESS', return_msg: 'OK', result_code: 'FAIL' },
+    ...{ err_code: code, err_code_des: why },
+  })
 
 function xml(fields: NoticeFields): Answered {
   const { headers, rawBody } = xmlRequest(fields)

@@ -1,5 +1,7 @@
+import { verify } from 'node:crypto'
 import { combinedResource, paymentResource, refundAnswer, unpaidAnswer } from '../providers/wechatpay/compose.ts'
-import { signRequest } from '../providers/wechatpay/sign.ts'
+import { requestMessage, SCHEME } from '../providers/wechatpay/authorize.ts'
+import { signProbe, signRequest } from '../providers/wechatpay/sign.ts'
 import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'
 import type { Answered, AnswerQuery, Asked } from './query-server.ts'
@@ -14,25 +16,45 @@ const PROVIDER = 'wechatpay'
 /** WeChat Pay v3: the order and refund queries, signed like its callbacks. */
 export const answerWechatpay: AnswerQuery = (asked, all, truth) => {
   const keys = callerOf(asked, all)
-  const [signer] = all
-  if (keys === undefined) return signer && signed(401, { code: 'SIGN_ERROR', message: '签名错误' }, signer, asked.at)
+  // Nobody's question: as in production, nothing signs this.
+  if (keys === undefined) return json(401, { code: 'SIGN_ERROR', message: '签名错误' })
+  if (asked.fault === 'rate_limited')
+    return signed(429, { code: 'FREQUENCY_LIMITED', message: '频率超限' }, keys, asked)
+  if (asked.fault === 'system_error') return signed(500, { code: 'SYSTEM_ERROR', message: '系统错误' }, keys, asked)
   const { pathname } = asked.url
   const found =
-    asked.method !== 'GET'
+    asked.method !== 'GET' || asked.fault === 'not_found'
       ? undefined
       : (payment(pathname, keys, truth) ?? combined(pathname, keys, truth) ?? refund(pathname, keys, truth))
-  if (found !== undefined) return signed(200, found, keys, asked.at)
+  if (found !== undefined) return signed(200, found, keys, asked)
   const code = REFUND.test(pathname) ? 'RESOURCE_NOT_EXISTS' : 'ORDER_NOT_EXIST'
-  return signed(404, { code, message: '订单不存在' }, keys, asked.at)
+  return signed(404, { code, message: '订单不存在' }, keys, asked)
 }
 
-/** Who asks says so in `Authorization`; a partner, whom of its merchants it asks for, in the address. */
-function callerOf({ headers, url }: Asked, all: readonly SenderKeys[]): SenderKeys | undefined {
-  const caller = /^WECHATPAY2-SHA256-RSA2048 .*\bmchid="(\d+)"/.exec(headers['authorization'] ?? '')?.[1]
-  const subMchid = url.searchParams.get('sub_mchid')
-  return all.find(({ wechatpay: { mchid, partner } }) =>
+const CLOCKS_APART_MS = 300_000
+
+/**
+ * Who asks says so in `Authorization`, signed by its API certificate over what it asks, within five minutes; a partner,
+ * whom of its merchants it asks for, in the address.
+ */
+function callerOf(asked: Asked, all: readonly SenderKeys[]): SenderKeys | undefined {
+  const [scheme = '', list = ''] = (asked.headers['authorization'] ?? '').split(/ (.*)/s)
+  const { mchid: caller, ...said } = Object.fromEntries(
+    [...list.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+  ) as Readonly<Record<string, string | undefined>>
+  const subMchid = asked.url.searchParams.get('sub_mchid')
+  const keys = all.find(({ wechatpay: { mchid, partner } }) =>
     partner === null ? mchid === caller : partner.spMchid === caller && (subMchid ?? mchid) === mchid,
   )
+  const { timestamp = '', nonce_str: nonce = '', signature = '', serial_no: serial } = said
+  const { method, target, rawBody } = asked
+  const isNow = Math.abs(Number(timestamp) * 1_000 - asked.at.getTime()) <= CLOCKS_APART_MS
+  const certificate = keys?.wechatpay.apiCertificate
+  if (scheme !== SCHEME || !isNow || nonce === '' || certificate === undefined || certificate.serial !== serial)
+    return undefined
+  const message = requestMessage({ method, path: target, body: rawBody.toString() }, timestamp, nonce)
+  const isSigned = verify('RSA-SHA256', Buffer.from(message), certificate.publicKey, Buffer.from(signature, 'base64'))
+  return isSigned ? keys : undefined
 }
 
 function payment(path: string, keys: SenderKeys, truth: Truth): object | undefined {
@@ -73,10 +95,27 @@ const paidOrder = ({ outTradeNo, transactionId, amountMinor, atMs }: KnownTransa
   ...{ outTradeNo, transactionId, totalFen: amountMinor, paidAt: dateOf(atMs) },
 })
 
-function signed(status: number, answer: object, { wechatpay }: SenderKeys, at: Date): Answered {
-  const body = JSON.stringify(answer)
-  const [platform] = signingAt(wechatpay.platforms, at)
+function signed(
+  status: number,
+  answer: object,
+  { wechatpay }: SenderKeys,
+  { at, fault, headers: asked }: Asked,
+): Answered {
+  const { body, headers: bare } = json(status, answer)
+  // By the key that the question names, as while an account changes over.
+  const platforms = signingAt(wechatpay.platforms, at)
+  const platform = platforms.find(({ serial }) => serial === asked['wechatpay-serial']) ?? platforms[0]
   if (platform === undefined) throw new Error('there is always a platform key')
-  const { headers } = signRequest(Buffer.from(body), { ...platform, apiV3Key: '' }, at)
-  return { status, headers: { ...headers, 'content-type': 'application/json; charset=utf-8' }, body }
+  const [bytes, signer] = [Buffer.from(body), { ...platform, apiV3Key: '' }]
+  const { headers } =
+    fault === 'probe' ? signProbe(bytes, signer, at, 'another_signature') : signRequest(bytes, signer, at)
+  // A good signature, of something else.
+  const wrong = fault === 'wrong_signature' ? { 'wechatpay-nonce': '0'.repeat(32) } : {}
+  return { status, headers: { ...headers, ...bare, ...wrong }, body }
 }
+
+const json = (status: number, answer: object): Answered => ({
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8' },
+  body: JSON.stringify(answer),
+})

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { COMMON, readConfig } from '../runtime/config.ts'
 import { integer, share } from '../runtime/variables.ts'
+import { QUERY_FAULTS, type QueryFaultOptions } from './query-faults.ts'
 import { PAYMENT_PROVIDERS, STORIES, type ProviderShares, type StoryShares } from './stories.ts'
 
 const count = (min: number, max: number, fallback: number) => integer(min, max).default(fallback)
@@ -55,6 +56,12 @@ export const SIMULATOR = {
   TIME_SCALE: share.default(0.01),
   /** Where the providers answer queries, until the process is stopped; nothing given: nowhere. */
   QUERY_PORT: integer(0, 65_535).optional(),
+  /** What is wrong with so many of those answers; nothing given: with none. */
+  QUERY_FAULT_SHARES: shares(QUERY_FAULTS)
+    .transform((given): QueryFaultOptions['shares'] => given)
+    .refine((given) => Object.values(given).reduce((sum, one) => sum + one, 0) <= 1, 'must not come to more than 1')
+    .default({}),
+  QUERY_SLOW_MS: count(1, 600_000, 15_000),
 }
 
 export type SimulatorConfig = ReturnType<typeof readSimulatorConfig>

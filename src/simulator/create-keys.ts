@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { webhookPublicKeyText } from '../providers/standard-webhooks/sign.ts'
 import { selfSigned } from './certificate.ts'
+import { createQueryKeys } from './create-query-keys.ts'
 import { ringOf, always, type KeyRing, type Rotation } from './key-ring.ts'
 import { keysIn, SENDERS, type SenderKeys, type StoredKeys } from './keys.ts'
 import { newRsaKey, pemOf } from './rsa-key.ts'
@@ -11,6 +12,8 @@ import { WEBHOOK_MAPPING } from './webhook-mapping.ts'
 export interface Directories {
   readonly merchantsDir: string
   readonly sendersDir: string
+  /** Of the process that asks providers; `queries` beside the senders' keys unless it is said. */
+  readonly queriesDir?: string
 }
 
 export interface KeyOptions {
@@ -18,14 +21,20 @@ export interface KeyOptions {
   readonly rotation?: Rotation
   /** Merchants that take part in WeChat Pay as sub-merchants of a partner. */
   readonly partners?: readonly string[]
+  /** Where the simulated providers answer. */
+  readonly queryUrl?: string
 }
 
 const PUBLIC_KEY_ID = 'PUB_KEY_ID_0100000000000000000000000000000001'
 const CERTIFICATE_MS = 5 * 365 * 86_400_000
 
+export const queriesDirOf = ({ sendersDir, queriesDir = join(sendersDir, 'queries') }: Directories): string =>
+  queriesDir
+
 /**
  * Makes new keys of every sender for each merchant and writes both sides of them: a ready `MERCHANTS_DIR` for the
- * gateway, and `senders.json` with the private keys, in a directory of its own that no gateway reads.
+ * gateway, and `senders.json` with the private keys, in a directory of its own that no gateway reads. And a ready
+ * `QUERY_KEYS_DIR`: the merchants' own keys, with which they ask.
  */
 export async function createKeys(
   where: Directories,
@@ -47,7 +56,7 @@ async function createMerchant(
   merchant: string,
   index: number,
   now: Date,
-  { rotation, partners = [] }: KeyOptions,
+  { rotation, partners = [], queryUrl }: KeyOptions,
 ): Promise<StoredKeys> {
   const file = (name: string, content: string) => write(where.merchantsDir, `${merchant}.${name}`, content)
   const two = <T>(make: () => T): KeyRing<T> =>
@@ -115,10 +124,11 @@ async function createMerchant(
     worker: { secretFiles: files(worker.secrets, 'worker.key', String) },
   }
   write(where.merchantsDir, `${merchant}.json`, `${JSON.stringify(sections, undefined, 2)}\n`)
+  const { apiCertificate, appKey } = await createQueryKeys(queriesDirOf(where), merchant, stripe.apiKey, queryUrl)
   return {
     ...{ merchant, rotation: rotation ?? null },
     wechatpay: {
-      ...{ mchid, appid, partner, apiV3Keys },
+      ...{ mchid, appid, partner, apiV3Keys, apiCertificate },
       platforms: [
         ...certified.map(({ value: { serial, privateKey }, ...times }) => ({
           ...times,
@@ -128,7 +138,7 @@ async function createMerchant(
       ],
     },
     wechatpayV2: { apiKeys },
-    alipay: { ...alipay, keys: alipay.keys.map(({ value, ...times }) => ({ ...times, value: value.pem })) },
+    alipay: { ...alipay, appKey, keys: alipay.keys.map(({ value, ...times }) => ({ ...times, value: value.pem })) },
     standardWebhooks: { keys: [...standardWebhooks.secrets, always(pemOf(ed25519))] },
     ...{ stripe, worker },
   }

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { webhookSecret } from '../providers/standard-webhooks/keys.ts'
@@ -19,9 +19,17 @@ export interface SenderKeys {
     readonly apiV3Keys: KeyRing<string>
     /** A platform certificate's key and the public key's: as during a migration, either may sign. */
     readonly platforms: KeyRing<{ readonly serial: string; readonly privateKey: KeyObject }>
+    /** The merchant's own, with which it asks; a partner's, if it has one. */
+    readonly apiCertificate: { readonly serial: string; readonly publicKey: KeyObject }
   }
   readonly wechatpayV2: { readonly apiKeys: KeyRing<string> }
-  readonly alipay: { readonly appId: string; readonly sellerId: string; readonly keys: KeyRing<KeyObject> }
+  readonly alipay: {
+    readonly appId: string
+    readonly sellerId: string
+    readonly keys: KeyRing<KeyObject>
+    /** The app's own public key: what its questions are verified with. */
+    readonly appKey: KeyObject
+  }
   readonly stripe: {
     /** Of the endpoint: what events are signed with. */
     readonly secrets: KeyRing<string>
@@ -35,10 +43,14 @@ export interface SenderKeys {
 
 /** As it lies in `senders.json`: keys as PEM and text. */
 export interface StoredKeys extends Pick<SenderKeys, 'merchant' | 'rotation' | 'wechatpayV2' | 'stripe'> {
-  readonly wechatpay: Omit<SenderKeys['wechatpay'], 'platforms'> & {
+  readonly wechatpay: Omit<SenderKeys['wechatpay'], 'platforms' | 'apiCertificate'> & {
     readonly platforms: KeyRing<{ readonly serial: string; readonly privateKey: string }>
+    readonly apiCertificate: { readonly serial: string; readonly publicKey: string }
   }
-  readonly alipay: Omit<SenderKeys['alipay'], 'keys'> & { readonly keys: KeyRing<string> }
+  readonly alipay: Omit<SenderKeys['alipay'], 'keys' | 'appKey'> & {
+    readonly keys: KeyRing<string>
+    readonly appKey: string
+  }
   readonly standardWebhooks: { readonly keys: KeyRing<string> }
   readonly worker: { readonly secrets: KeyRing<string> }
 }
@@ -69,8 +81,16 @@ export const keysIn = (stored: StoredKeys): SenderKeys => ({
       serial,
       privateKey: createPrivateKey(privateKey),
     })),
+    apiCertificate: {
+      ...stored.wechatpay.apiCertificate,
+      publicKey: createPublicKey(stored.wechatpay.apiCertificate.publicKey),
+    },
   },
-  alipay: { ...stored.alipay, keys: privateRing(stored.alipay.keys) },
+  alipay: {
+    ...stored.alipay,
+    keys: privateRing(stored.alipay.keys),
+    appKey: createPublicKey(stored.alipay.appKey),
+  },
   standardWebhooks: { keys: mapRing(stored.standardWebhooks.keys, webhookKey) },
   worker: { secrets: mapRing(stored.worker.secrets, webhookKey) },
 })

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import { AMOUNT_KINDS, FACT_KINDS } from '../orders/model.ts'
 import { DEFECTS } from './planned.ts'
+import { QUERY_FAULTS } from './query-faults.ts'
 
 const time = { atMs: z.number(), latencyMs: z.number() }
 const named = { merchant: z.string(), outTradeNo: z.string() }
@@ -72,7 +73,10 @@ const QueryLine = z.object({
   ...time,
   provider: z.string(),
   asked: z.string(),
-  status: z.int(),
+  /** Null: the connection was ended instead. */
+  status: z.int().nullable(),
+  /** What was made wrong with the answer; absent: nothing. */
+  fault: z.enum(QUERY_FAULTS).optional(),
 })
 
 const Line = z.discriminatedUnion('line', [OrderLine, CloseLine, DeliveryLine, NoticeLine, ReportLine, QueryLine])

@@ -12,6 +12,10 @@ const SHAPE = {
   MERCHANTS_DIR: z.string().min(1),
   /** The senders' side. */
   SENDERS_DIR: z.string().min(1),
+  /** The side of the process that asks; `queries` in SENDERS_DIR unless it is said. */
+  QUERY_KEYS_DIR: z.string().min(1).optional(),
+  /** Where the simulated providers answer. */
+  QUERY_URL: z.url().optional(),
   MERCHANT: z.string().min(1).default('shop'),
   /** Two of each key: the new one signs too after so many seconds, alone after twice as many, the old one ends after
    * three times as many. Nothing given: one of each, for good. */
@@ -23,14 +27,19 @@ try {
   const {
     MERCHANTS_DIR: merchantsDir,
     SENDERS_DIR: sendersDir,
+    QUERY_KEYS_DIR: queriesDir,
+    QUERY_URL: queryUrl,
     MERCHANT: merchant,
     ...config
   } = readConfig(SHAPE, process.env)
   const now = new Date()
   const changeSec = config.KEYS_CHANGE_SEC
-  const options = changeSec === undefined ? {} : { rotation: rotationFrom(now, changeSec) }
-  if (!existsSync(join(merchantsDir, `${merchant}.json`)))
-    await createKeys({ merchantsDir, sendersDir }, [merchant], now, options)
+  const options = {
+    ...(changeSec === undefined ? {} : { rotation: rotationFrom(now, changeSec) }),
+    ...(queryUrl === undefined ? {} : { queryUrl }),
+  }
+  const where = { merchantsDir, sendersDir, ...(queriesDir === undefined ? {} : { queriesDir }) }
+  if (!existsSync(join(merchantsDir, `${merchant}.json`))) await createKeys(where, [merchant], now, options)
 } catch (error) {
   if (!(error instanceof BadConfiguration)) throw error
   process.stderr.write(`${error.message}\n`)

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../runtime/clock.ts'
 import { answerAlipay } from './answer-alipay.ts'
 import { answerStripe } from './answer-stripe.ts'
@@ -7,15 +8,20 @@ import { answerWechatpayV2 } from './answer-wechatpay-v2.ts'
 import { answerWechatpay } from './answer-wechatpay.ts'
 import type { SenderKeys } from './keys.ts'
 import type { QueryLine } from './log.ts'
+import { createFaults, type QueryFault, type QueryFaultOptions } from './query-faults.ts'
 import type { PaymentProvider } from './stories.ts'
 import type { Truth } from './truth.ts'
 
 export interface Asked {
   readonly method: string
+  /** The address as it was sent: what is signed. */
+  readonly target: string
   readonly url: URL
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly rawBody: Buffer
   readonly at: Date
+  /** What is to be wrong with the answer, if the question is right. */
+  readonly fault?: QueryFault | undefined
 }
 export interface Answered {
   readonly status: number
@@ -40,8 +46,7 @@ const BODY_BYTES_MAX = 65_536
 
 /**
  * Serves what providers answer when they are asked: the same truth of which their callbacks tell, on their own paths
- * and signed by the same keys. Whoever asks must name itself as the provider wants it; only v2's signature is checked,
- * as no other key of the merchant's is here.
+ * and signed by the same keys. Whoever asks must name itself and sign as the provider wants it.
  */
 export async function serveQueries(options: {
   readonly port: number
@@ -49,35 +54,70 @@ export async function serveQueries(options: {
   readonly truth: Truth
   readonly clock: Clock
   readonly record?: (line: QueryLine) => void
+  readonly faults?: QueryFaultOptions
 }): Promise<QueryServer> {
-  const { keys, truth, clock, record } = options
-  const server = createServer((request, response) => {
+  const { keys, truth, clock, record, faults = NO_FAULTS } = options
+  const faultOf = createFaults(faults)
+  const closed = new AbortController()
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const startedMs = clock.elapsedMs()
-    void bodyOf(request).then((rawBody) => {
-      const url = new URL(request.url ?? '/', 'http://provider')
-      const [, provider, answer] = ANSWERS.find(([path]) => path.test(url.pathname)) ?? []
-      const at = clock.now()
-      const headers = request.headers as Asked['headers']
-      const asked = { method: request.method ?? '', url, headers, rawBody, at }
-      const answered = answer?.(asked, keys, truth) ?? { status: 404, headers: {}, body: '' }
-      response.writeHead(answered.status, answered.headers).end(answered.body)
-      const latencyMs = clock.elapsedMs() - startedMs
-      if (provider !== undefined)
-        record?.({
-          ...{ line: 'query', provider, atMs: at.getTime(), latencyMs },
-          ...{ asked: `${asked.method} ${url.pathname}${url.search}`, status: answered.status },
-        })
-    })
-  })
+    const rawBody = await bodyOf(request)
+    const [method = '', target = '/'] = [request.method, request.url]
+    const url = new URL(target, 'http://provider')
+    const [, provider, answerQuery] = ANSWERS.find(([path]) => path.test(url.pathname)) ?? []
+    const [at, headers] = [clock.now(), request.headers as Asked['headers']]
+    const fault = provider && faultOf(provider, questionOf(provider, { target, url, rawBody }))
+    const asked: Asked = { method, target, url, headers, rawBody, at, fault }
+    const answered = answerQuery?.(asked, keys, truth) ?? { status: 404, headers: {}, body: '' }
+    if (fault === 'slow') await sleep(faults.slowMs, undefined, { signal: closed.signal }).catch(() => undefined)
+    send(request, response, answered, fault)
+    const latencyMs = clock.elapsedMs() - startedMs
+    if (provider !== undefined)
+      record?.({
+        ...{ line: 'query', provider, atMs: at.getTime(), latencyMs, asked: `${method} ${target}` },
+        ...{ status: fault === 'reset' ? null : answered.status, ...(fault === undefined ? {} : { fault }) },
+      })
+  }
+  const server = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port, resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     close: () =>
       new Promise<void>((resolve) => {
+        closed.abort()
         server.close(() => resolve())
         server.closeAllConnections()
       }),
   }
+}
+
+const NO_FAULTS: QueryFaultOptions = { shares: {}, seed: 0, slowMs: 0 }
+
+/** What is asked, without what is new each time. */
+function questionOf(
+  provider: PaymentProvider,
+  { target, url, rawBody }: Pick<Asked, 'target' | 'url' | 'rawBody'>,
+): string {
+  if (provider === 'wechatpay' || provider === 'stripe') return target
+  const body = rawBody.toString()
+  if (provider === 'alipay')
+    return [url.searchParams.get('method'), new URLSearchParams(body).get('biz_content')].join()
+  return target + body.replace(/<(nonce_str|sign)>.*?<\/\1>/gs, '')
+}
+
+function send(request: IncomingMessage, response: ServerResponse, answered: Answered, fault: QueryFault | undefined) {
+  const { status, headers, body } = answered
+  if (fault === 'reset') {
+    request.socket.resetAndDestroy()
+    return
+  }
+  if (fault !== 'truncated') {
+    response.writeHead(status, headers).end(body)
+    return
+  }
+  const bytes = Buffer.from(body)
+  response.writeHead(status, { ...headers, 'content-length': bytes.length })
+  response.write(bytes.subarray(0, bytes.length / 2), () => request.socket.destroy())
 }
 
 /** Empty if it is too long, or ends early. */

@@ -7,6 +7,7 @@ import type { Stage } from './stage.ts'
 import type { SenderKeys } from './keys.ts'
 import { openLog, type LogLine } from './log.ts'
 import type { PlannedOrder } from './planned.ts'
+import type { QueryFaultOptions } from './query-faults.ts'
 import { serveQueries } from './query-server.ts'
 import { ANSWER_MS_MAX, createSender } from './send.ts'
 import { createTally, type Tally } from './tally.ts'
@@ -26,7 +27,12 @@ export interface SimulationOptions {
    * two bytes of a slow one (a second). */
   readonly timeScale?: number
   /** Serves the providers' queries while the run lasts, and on until `until`. Port 0: any free one. */
-  readonly queries?: { port: number; onListening?: (url: string) => void; until?: Promise<unknown> }
+  readonly queries?: {
+    port: number
+    onListening?: (url: string) => void
+    until?: Promise<unknown>
+    faults?: QueryFaultOptions
+  }
   readonly clock?: Clock
   /** After each delivery. */
   readonly onProgress?: (tally: Tally) => void
@@ -96,7 +102,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
 }
 
 async function openQueries(
-  { port, onListening }: NonNullable<SimulationOptions['queries']>,
+  { port, onListening, faults }: NonNullable<SimulationOptions['queries']>,
   world: Pick<SimulationOptions, 'orders' | 'keys'> & {
     readonly clock: Clock
     readonly dateOf: (atMs: number) => Date
@@ -104,7 +110,8 @@ async function openQueries(
   },
 ) {
   const { orders, keys, clock, dateOf, record } = world
-  const server = await serveQueries({ port, keys, clock, record, truth: truthOf(orders, dateOf, clock) })
+  const truth = truthOf(orders, dateOf, clock)
+  const server = await serveQueries({ port, keys, clock, record, truth, ...(faults && { faults }) })
   onListening?.(server.url)
   return server
 }

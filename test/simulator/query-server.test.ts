@@ -1,10 +1,11 @@
-import { createPublicKey, verify as verifyRsa } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { createPrivateKey, createPublicKey, verify as verifyRsa } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Fact } from '../../src/orders/model.ts'
 import * as alipay from '../../src/providers/alipay/facts-of-query.ts'
+import { signRequest } from '../../src/providers/alipay/sign-request.ts'
 import type { Fields } from '../../src/providers/fields.ts'
 import * as stripe from '../../src/providers/stripe/facts-of-query.ts'
 import { apiKey } from '../../src/providers/wechatpay-v2/api-key.ts'
@@ -12,6 +13,7 @@ import * as v2 from '../../src/providers/wechatpay-v2/facts-of-query.ts'
 import { parseFlatXml } from '../../src/providers/wechatpay-v2/parse-flat-xml.ts'
 import { signFields, xmlRequest, type NoticeFields } from '../../src/providers/wechatpay-v2/sign.ts'
 import { isSignedBy, signedContent } from '../../src/providers/wechatpay-v2/signature.ts'
+import { authorize } from '../../src/providers/wechatpay/authorize.ts'
 import * as v3 from '../../src/providers/wechatpay/facts-of-query.ts'
 import type { Recipient } from '../../src/providers/wechatpay/recipient.ts'
 import { signedMessage } from '../../src/providers/wechatpay/verify.ts'
@@ -74,6 +76,8 @@ const keysOf = (merchant: string) => {
   if (found === undefined) throw new Error(`no keys of ${merchant}`)
   return found
 }
+const privateKeyOf = (merchant: string, provider: string) =>
+  createPrivateKey(readFileSync(join(directory, 'queries', `${merchant}.${provider}.pem`)))
 /** What must be the same wherever a fact is learnt. */
 const identity = ({ eventType, providerRef, paymentRef, amountMinor, currency, amountKind }: Omit<Fact, 'detail'>) => ({
   ...{ eventType, providerRef, paymentRef, amountMinor, currency, amountKind },
@@ -86,7 +90,7 @@ const stated = ({ callback }: Told) =>
 const refundNo = ({ callback: { refund } }: Told) => refund?.outRefundNo ?? ''
 
 describe('WeChat Pay v3', () => {
-  const caller = (merchant: string) => {
+  const namesOf = (merchant: string) => {
     const { mchid, partner } = keysOf(merchant).wechatpay
     return { spMchid: partner?.spMchid, mchid, name: partner?.spMchid ?? mchid }
   }
@@ -99,9 +103,11 @@ describe('WeChat Pay v3', () => {
   }
   /** Asks, and believes only what is signed. */
   async function ask(merchant: string, path: string): Promise<{ status: number; answer: Fields }> {
-    const { name, spMchid, mchid } = caller(merchant)
+    const { name, spMchid, mchid } = namesOf(merchant)
     const query = spMchid === undefined ? `mchid=${mchid}` : `sp_mchid=${spMchid}&sub_mchid=${mchid}`
-    const authorization = `WECHATPAY2-SHA256-RSA2048 mchid="${name}",nonce_str="n",signature="s",timestamp="1",serial_no="A"`
+    const { serial } = keysOf(merchant).wechatpay.apiCertificate
+    const caller = { mchid: name, serial, privateKey: privateKeyOf(merchant, 'wechatpay') }
+    const authorization = authorize({ method: 'GET', path: `${path}?${query}` }, caller, now)
     const response = await fetch(`${server.url}${path}?${query}`, { headers: { authorization } })
     const body = await response.text()
     const header = (part: string) => response.headers.get(`wechatpay-${part}`) ?? ''
@@ -236,8 +242,9 @@ describe('WeChat Pay v2', () => {
 describe('Alipay', () => {
   async function ask(merchant: string, method: string, content: object): Promise<Fields> {
     const { appId, keys: ring } = keysOf(merchant).alipay
-    const form = { app_id: appId, method, biz_content: JSON.stringify(content), sign_type: 'RSA2', sign: 'any' }
-    const response = await fetch(`${server.url}/gateway.do`, { method: 'POST', body: new URLSearchParams(form) })
+    const { path, body } = signRequest(method, content, { appId, privateKey: privateKeyOf(merchant, 'alipay') }, now)
+    const contentType = 'application/x-www-form-urlencoded;charset=utf-8'
+    const response = await fetch(server.url + path, { method: 'POST', body, headers: { 'content-type': contentType } })
     const text = await response.text()
     const node = `${method.replaceAll('.', '_')}_response`
     const signed = text.slice(text.indexOf(':') + 1, text.lastIndexOf(',"sign"'))
