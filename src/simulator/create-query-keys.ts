@@ -39,11 +39,14 @@ export async function createQueryKeys(
   return { apiCertificate: { serial, publicKey: api.publicPem }, appKey: app.publicPem }
 }
 
-/** Writes another address into every file, as of a server on any free port. */
-export function pointQueriesAt(directory: string, url: string): void {
+/** Writes another address into every section, as of a server on any free port, and what else each is to say. */
+export function pointQueriesAt(directory: string, url: string, more: object = {}): void {
   for (const name of readdirSync(directory).filter((one) => one.endsWith('.json'))) {
     const sections = JSON.parse(readFileSync(join(directory, name), 'utf8')) as Record<string, object>
-    const pointed = Object.entries(sections).map(([provider, section]) => [provider, { ...section, baseUrl: url }])
+    const pointed = Object.entries(sections).map(([provider, section]) => [
+      provider,
+      { ...section, ...more, baseUrl: url },
+    ])
     write(directory, name, `${JSON.stringify(Object.fromEntries(pointed), undefined, 2)}\n`)
   }
 }

@@ -12,7 +12,7 @@ export interface AlipayQueryConfig extends Pick<AlipayConfig, 'keys' | 'sellerId
   readonly caller: AlipayCaller
 }
 
-const TRADE_NO = /^\d{1,64}$/
+const TRADE_NO = /^[A-Za-z0-9_-]{1,64}$/
 const OK = '10000'
 
 /** Asks Alipay about a trade, or one refund of it. An answer is believed only if Alipay signed its very text. */

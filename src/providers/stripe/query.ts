@@ -17,8 +17,8 @@ export interface StripeQueryConfig extends StripeCaller {
   readonly metadataKeys: readonly string[]
 }
 
-const INTENT = /^pi_[A-Za-z0-9_]{1,120}$/
-const REFUND = /^(?:re|pyr)_[A-Za-z0-9_]{1,120}$/
+const INTENT = /^pi_[A-Za-z0-9_-]{1,120}$/
+const REFUND = /^(?:re|pyr)_[A-Za-z0-9_-]{1,120}$/
 /** Of one order: each attempt that was begun anew is an intent. */
 const INTENTS_MAX = 20
 /** Whose refunds are asked about, one question each. */

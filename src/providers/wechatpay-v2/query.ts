@@ -19,7 +19,7 @@ export interface WechatpayV2QueryConfig {
   readonly signType: SignType
 }
 
-const TRANSACTION_ID = /^\d{1,32}$/
+const TRANSACTION_ID = /^[A-Za-z0-9_-]{1,32}$/
 /** Ends what a value is written in; no number has it. */
 const CDATA_END = ']]>'
 

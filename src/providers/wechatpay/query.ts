@@ -29,7 +29,7 @@ export interface WechatpayQueryConfig {
   readonly certificate: Omit<ApiCertificate, 'mchid'>
 }
 
-const TRANSACTION_ID = /^\d{1,32}$/
+const TRANSACTION_ID = /^[A-Za-z0-9_-]{1,32}$/
 
 /**
  * Asks WeChat Pay v3 about an order, or one refund of it: nobody there lists a payment's refunds. An answer is
