@@ -8,7 +8,7 @@ import { say } from '../dev/parts/progress.ts'
 import { LOCAL_DIR } from '../dev/parts/state.ts'
 import { play } from './play.ts'
 import { tableOf } from './report-table.ts'
-import { reportOf } from './report.ts'
+import { commitNow, reportOf } from './report.ts'
 import { writeReport } from './write-report.ts'
 
 const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-sec N] [--write]
@@ -45,8 +45,9 @@ async function main(): Promise<number> {
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
   say(`chaos: ${minutes} minutes, seed ${seed}, ${ordersPerSec} orders/s; ${dir}`)
+  const commit = commitNow()
   const played = await play({ dir, appId, seed, minutes, ordersPerSec })
-  const report = reportOf(played, { seed, minutes, ordersPerSec })
+  const report = reportOf(played, { commit, seed, minutes, ordersPerSec })
   writeFileSync(join(dir, 'report.json'), `${JSON.stringify(report, undefined, 2)}\n`)
   say(tableOf(report))
   for (const { id, examples } of played.verdict.oracles) for (const example of examples) say(`✖ ${id} ${example}`)

@@ -15,7 +15,15 @@ const MIB = 2 ** 20
 /** What a run came to, in the form in which it is kept. */
 export type Report = ReturnType<typeof reportOf>
 
-export function reportOf(played: Played, asked: { seed: number; minutes: number; ordersPerSec: number }) {
+export interface Asked {
+  /** When it began: whoever works on meanwhile has another one at its end. */
+  readonly commit: string
+  readonly seed: number
+  readonly minutes: number
+  readonly ordersPerSec: number
+}
+
+export function reportOf(played: Played, asked: Asked) {
   const { capture, verdict, faults } = played
   const sent = capture.log.filter((line): line is SentLine => 'requestSha256' in line)
   const mix = loadMix(capture.log)
@@ -31,7 +39,7 @@ export function reportOf(played: Played, asked: { seed: number; minutes: number;
   const slopes = [...slopesPerMin(capture.samples).values()]
   return {
     ok: verdict.ok && played.senderExit === 0,
-    ...{ commit: commit(), ...asked, seconds: Math.round(played.seconds), cores: cpus().length, versions: versions() },
+    ...{ ...asked, seconds: Math.round(played.seconds), cores: cpus().length, versions: versions() },
     callbacks: { ...mix.counts, perSec: perSec(sent), events: capture.output.length },
     load: mix.shares,
     faults: {
@@ -77,9 +85,10 @@ export function reportOf(played: Played, asked: { seed: number; minutes: number;
   }
 }
 
-function commit(): string {
+/** With `-dirty` where a file is not as that commit has it. */
+export function commitNow(): string {
   try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim()
+    return execFileSync('git', ['describe', '--always', '--dirty'], { cwd: ROOT, encoding: 'utf8' }).trim()
   } catch {
     return 'unknown'
   }
