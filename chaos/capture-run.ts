@@ -66,13 +66,12 @@ const plain = ({ value, ...record }: JavaRecord) => ({ ...record, value: value?.
 
 /** The output topics' segments, and the offsets' topic with what was committed. */
 async function dumpSegments(node: Run['nodes'][number], { topicPrefix }: About, file: string): Promise<void> {
-  const logs = (folder: string) =>
-    globSync(join(node.dataDir, folder, '*.log'))
-      .sort()
-      .join(',')
+  const logs = (...folders: readonly string[]) =>
+    folders.flatMap((folder) => globSync(join(node.dataDir, folder, '*.log')).sort()).join(',')
   const deep = '--deep-iteration'
+  const outputs = OUTPUTS.map((topic) => `${topicPrefix}${topic}-*`)
   await kafkaTool(DUMP_SEGMENTS, [deep, '--offsets-decoder', '--files', logs('__consumer_offsets-*')], file)
-  for (const topic of OUTPUTS) await kafkaTool(DUMP_SEGMENTS, [deep, '--files', logs(`${topicPrefix}${topic}-*`)], file)
+  await kafkaTool(DUMP_SEGMENTS, [deep, '--files', logs(...outputs)], file)
 }
 
 /** Every table as JSON lines; the quote and the delimiter are bytes that JSON never has. */
