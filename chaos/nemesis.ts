@@ -10,7 +10,8 @@ import type { World } from './system/world.ts'
 /** After that a heal counts as one that never came to rest; it is waited for no longer. */
 const RECOVERY_MS_MAX = 90_000
 const LOOK_MS = 100
-const HEAL_TRIES = 5
+/** What stands on something that another fault has taken away comes back after that. */
+const HEAL_MS_MAX = 90_000
 
 type Line = FaultLine & { readonly error?: string }
 
@@ -68,13 +69,14 @@ async function once(world: World, random: Random, fault: Fault): Promise<Line & 
 }
 
 async function healed({ heal, target }: Injected): Promise<void> {
-  for (let tries = 1; ; tries++)
+  const deadline = performance.now() + HEAL_MS_MAX
+  for (;;)
     try {
       await heal()
       return
     } catch (error) {
       say(`  healing ${target}: ${String(error).slice(0, 300)}`)
-      if (tries >= HEAL_TRIES) throw error
+      if (performance.now() > deadline) throw error
       await sleep(1_000)
     }
 }
