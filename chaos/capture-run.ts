@@ -20,16 +20,20 @@ export interface Run {
   readonly faults: readonly FaultLine[]
   readonly secrets: readonly { readonly name: string; readonly value: string }[]
   readonly samples: readonly Sample[]
+  /** Of each process that is left, as Prometheus would scrape it. */
+  readonly metrics: readonly { readonly name: string; readonly url: string }[]
 }
 
 const SCHEMAS_MAX = 20
+const METRICS_MS_MAX = 10_000
 
 /** Fills a folder with all that the checker reads, by tools that are not ours. */
 export async function captureRun(run: Run, dir: string): Promise<void> {
   const { about, brokers } = run
   const [input, ...outputs] = [INPUT, ...OUTPUTS].map((topic) => about.topicPrefix + topic)
   rmSync(dir, { recursive: true, force: true })
-  for (const folder of ['tables', 'segments', 'schemas', 'logs']) mkdirSync(join(dir, folder), { recursive: true })
+  for (const folder of ['tables', 'segments', 'schemas', 'logs', 'metrics'])
+    mkdirSync(join(dir, folder), { recursive: true })
   const write = (name: string, text: string) => writeFileSync(join(dir, name), text)
   const lines = (name: string, values: readonly unknown[]) =>
     write(name, values.map((value) => `${JSON.stringify(value)}\n`).join(''))
@@ -42,6 +46,7 @@ export async function captureRun(run: Run, dir: string): Promise<void> {
   cpSync(run.simulationLog, join(dir, 'simulation.jsonl'))
   cpSync(run.merchantsDir, join(dir, 'merchants'), { recursive: true })
   for (const file of globSync(join(run.logDir, '*.log'))) cpSync(file, join(dir, 'logs', basename(file)))
+  for (const { name, url } of run.metrics) write(`metrics/${name}.txt`, await scraped(url))
   lines('input.jsonl', (await javaRead({ brokers, topics: [input ?? ''], deadlineMs: 120_000 })).map(plain))
   lines('output.jsonl', (await javaRead({ brokers, topics: outputs, deadlineMs: 120_000 })).map(plain))
   write('ends.txt', (await javaEnds(brokers, [input ?? '', ...outputs])).map((line) => `${line}\n`).join(''))
@@ -61,6 +66,13 @@ export async function captureRun(run: Run, dir: string): Promise<void> {
     if (answer.ok) write(`schemas/${id}.json`, ((await answer.json()) as { schema: string }).schema)
   }
 }
+
+/** A run is judged also where one of its processes is not there any more. */
+const scraped = (url: string) =>
+  fetch(url, { signal: AbortSignal.timeout(METRICS_MS_MAX) }).then(
+    (answer) => answer.text(),
+    (error: unknown) => `# ${String(error)}\n`,
+  )
 
 const plain = ({ value, ...record }: JavaRecord) => ({ ...record, value: value?.toString('base64') ?? null })
 

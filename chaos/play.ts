@@ -112,6 +112,9 @@ export async function play(options: PlayOptions): Promise<Played> {
             faults: [...faults, ...stalled],
           },
           ...{ secrets: [{ name: 'api token', value: world.token }], samples: taken },
+          metrics: [...world.gateways, ...world.processors, world.api].map(({ name, metricsUrl }) => ({
+            ...{ name, url: `${metricsUrl}/metrics` },
+          })),
         },
         join(dir, 'capture'),
       ),

@@ -153,6 +153,7 @@ export interface Capture {
   readonly merchants: Readonly<Record<string, unknown>>
   readonly secrets: readonly { readonly name: string; readonly value: string }[]
   readonly logs: readonly { readonly name: string; readonly text: string }[]
+  readonly metrics: readonly { readonly name: string; readonly text: string }[]
   readonly samples: readonly Sample[]
 }
 

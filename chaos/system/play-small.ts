@@ -86,7 +86,7 @@ export async function playSmall(options: SmallOptions): Promise<string> {
         ...{ about: { appId, topicPrefix, partitions: PARTITIONS, limits }, brokers, databaseUrl, registryUrl },
         nodes: stack.kafka.nodes.map(({ name, dataDir }) => ({ name, dataDir })),
         ...{ simulationLog: join(dir, 'simulation.jsonl'), merchantsDir: directories.merchantsDir, logDir, probe },
-        ...{ faults: [], samples: [], secrets: [{ name: 'api token', value: token }] },
+        ...{ faults: [], samples: [], metrics: [], secrets: [{ name: 'api token', value: token }] },
       },
       capture,
     )

@@ -3,9 +3,9 @@ import type { Oracle, Violation } from '../reading.ts'
 /** O13: no secret in any log, message or table, in none of the usual codings. */
 export const secret: Oracle = {
   id: 'O13',
-  about: 'no secret, nor its base64 or hex, in logs, tables and messages',
+  about: 'no secret, nor its base64 or hex, in logs, metrics, tables and messages',
   clauses: ['secret_leaked'],
-  check: ({ secrets, logs, tables, output, messages }) => {
+  check: ({ secrets, logs, metrics, tables, output, messages }) => {
     const codings = secrets.flatMap(({ name, value }) => {
       const bare = value.replace(/^whsec_/, '')
       const pem = /-----BEGIN [^-]+-----\s+(\S{40,})/.exec(value)?.[1]
@@ -16,6 +16,7 @@ export const secret: Oracle = {
     })
     const places = [
       ...logs.map(({ name, text }) => ({ name: `log ${name}`, text })),
+      ...metrics.map(({ name, text }) => ({ name: `metrics ${name}`, text })),
       ...Object.entries(tables).map(([name, rows]) => ({
         name: `table ${name}`,
         text: rows.map((row) => JSON.stringify(row)).join('\n'),
