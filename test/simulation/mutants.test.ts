@@ -1,10 +1,24 @@
-import { describe, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { writeSection } from '../../chaos/write-report.ts'
 import { catchMutant, HISTORIES_MAX } from './catch-mutant.ts'
 import { MUTANTS } from './mutants/all.ts'
 import { checkMutant, mutate } from './mutants/mutant.ts'
 
 /** The same for every commit, so that a mutant that is hard to catch is no matter of luck. */
 const FIRST = 1
+const DECISION = join(import.meta.dirname, '..', '..', 'docs', 'decisions', '007-simulation.md')
+const needed: { readonly name: string; readonly after: number; readonly oracle: string }[] = []
+
+/** With WRITE_TABLES=1: puts what each needed into the decision's table. */
+afterAll(() => {
+  if (process.env['WRITE_TABLES'] !== '1') return
+  const rows = needed
+    .toSorted((a, b) => b.after - a.after || (a.name < b.name ? -1 : 1))
+    .map(({ name, after, oracle }) => `| ${name} | ${after} | ${oracle} |`)
+  const head = ['| wrong design | histories | found by |', '| --- | --- | --- |']
+  writeSection('mutants', [...head, ...rows].join('\n'), DECISION)
+})
 
 test('each piece that a mutant replaces stands in the source once', () => {
   expect(MUTANTS.length).toBeGreaterThanOrEqual(18)
@@ -19,6 +33,7 @@ describe('a wrong design is caught:', () => {
   test.concurrent.each(MUTANTS)('$name', async (mutant) => {
     const caught = await catchMutant(mutant, FIRST)
     const said = caught.kind === 'caught' ? `seed ${caught.seed}, ${caught.detail.slice(0, 90)}` : 'SURVIVED'
+    if (caught.kind === 'caught') needed.push({ name: mutant.name, after: caught.after, oracle: caught.oracle })
     process.stdout.write(`${mutant.name}: ${caught.after} histories; ${said}\n`)
     expect(caught.kind, mutant.why).toBe('caught')
     expect(caught.after).toBeLessThanOrEqual(HISTORIES_MAX)
