@@ -5,7 +5,13 @@ import type { LaneSession } from '../../src/processor/lane-session.ts'
 import type { Applied, LaneRecord, MustFence } from '../../src/processor/lane-types.ts'
 import { createSuspectTurn } from '../../src/processor/run-alone.ts'
 import { createMetrics } from '../../src/processor/metrics.ts'
-import type { BatchControl, CommittedOffset, InputBatch, InputRecord } from '../../src/runtime/kafka/port.ts'
+import type {
+  BatchControl,
+  CommittedOffset,
+  OffsetsToCommit,
+  InputBatch,
+  InputRecord,
+} from '../../src/runtime/kafka/port.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { EventRow } from '../../src/store/event-row.ts'
 
@@ -77,12 +83,13 @@ function laneIn(world: World): Lane {
         world.closed++
         return Promise.resolve()
       },
-      commit: async (_: unknown, offsets: readonly CommittedOffset[]) => {
+      commit: async (_: unknown, given: OffsetsToCommit) => {
         await (world.isCommitStuck ? new Promise(() => undefined) : world.commitGate)
         if (world.commitFails-- > 0) {
           isDead = true
           throw new Error('INVALID_PRODUCER_EPOCH')
         }
+        const offsets = typeof given === 'function' ? given([]) : given
         const [group, ledger] = offsets
         world.did.push(`commit ${group?.offset} ${ledger?.offset}/${ledger?.metadata}`)
         world.committed.push(offsets)

@@ -8,9 +8,10 @@ export class AckMismatch extends Error {
 /**
  * kafkajs resolves a send that it never made: `[]` for a partition missing from its cached metadata, and fewer
  * entries than partitions after a leader has moved. So the acknowledgement is compared with what was sent.
+ * @returns the offset of the first record
  * @throws AckMismatch unless it is one entry, without error, for exactly this partition.
  */
-export function checkAck(topic: string, partition: number, acks: readonly RecordMetadata[]): void {
+export function checkAck(topic: string, partition: number, acks: readonly RecordMetadata[]): number {
   const [ack] = acks
   if (
     ack === undefined ||
@@ -24,4 +25,5 @@ export function checkAck(topic: string, partition: number, acks: readonly Record
         acks.map((entry) => `${entry.topicName}-${entry.partition} (error ${entry.errorCode})`),
       )}`,
     )
+  return Number(ack.baseOffset ?? -1)
 }

@@ -2,7 +2,14 @@ import type { Producer, Transaction } from 'kafkajs'
 import { checkAck } from './check-ack.ts'
 import { withDeadline } from './deadline.ts'
 import { delay } from './delay.ts'
-import type { CommittedOffset, LaneProducer, OnCommitStep, PartitionMessages } from './port.ts'
+import type {
+  Acknowledged,
+  CommittedOffset,
+  LaneProducer,
+  OffsetsToCommit,
+  OnCommitStep,
+  PartitionMessages,
+} from './port.ts'
 import { splitMessages } from './split-messages.ts'
 
 /** After this the coordinator aborts an open transaction, and a dead owner no longer blocks readers. */
@@ -32,16 +39,14 @@ export function laneProducer(producer: Producer, transactionalId: string): LaneP
     dead ??= { cause: undefined }
     producer.disconnect().catch(() => undefined)
   }
-  const run = async (
-    messages: readonly PartitionMessages[],
-    offsets: readonly CommittedOffset[],
-    onStep?: OnCommitStep,
-  ) => {
+  const run = async (messages: readonly PartitionMessages[], given: OffsetsToCommit, onStep?: OnCommitStep) => {
+    const sent: Acknowledged[] = []
     const transaction = await producer.transaction()
     for (const [index, entry] of messages.entries()) {
-      await sendPartition(transaction, entry, assertAlive)
+      await sendPartition(transaction, entry, sent, assertAlive)
       if (onStep !== undefined) await onStep('messages', index + 1)
     }
+    const offsets = await decided(transaction, given, sent)
     for (const [index, offset] of offsets.entries()) {
       await sendOffset(transaction, offset, assertAlive)
       if (onStep !== undefined) await onStep('offset', index + 1)
@@ -80,7 +85,12 @@ export function laneProducer(producer: Producer, transactionalId: string): LaneP
 }
 
 /** One partition per produce call: kafkajs' retry of a call to several brokers can lose or double records. */
-async function sendPartition(transaction: Transaction, entry: PartitionMessages, assertAlive: () => void) {
+async function sendPartition(
+  transaction: Transaction,
+  entry: PartitionMessages,
+  sent: Acknowledged[],
+  assertAlive: () => void,
+) {
   const { topic, partition } = entry
   for (const run of splitMessages(entry.messages)) {
     assertAlive()
@@ -90,7 +100,23 @@ async function sendPartition(transaction: Transaction, entry: PartitionMessages,
       partition,
       ...(headers === undefined ? {} : { headers }),
     }))
-    checkAck(topic, partition, await transaction.send({ topic, messages, acks: -1, timeout: PRODUCE_TIMEOUT_MS }))
+    const acks = await transaction.send({ topic, messages, acks: -1, timeout: PRODUCE_TIMEOUT_MS })
+    sent.push({ topic, partition, baseOffset: checkAck(topic, partition, acks), count: messages.length })
+  }
+}
+
+/** Aborts where the caller must not commit what it sees: else readers wait until the transaction times out. */
+async function decided(
+  transaction: Transaction,
+  offsets: OffsetsToCommit,
+  sent: readonly Acknowledged[],
+): Promise<readonly CommittedOffset[]> {
+  if (typeof offsets !== 'function') return offsets
+  try {
+    return offsets(sent)
+  } catch (error) {
+    await transaction.abort().catch(() => undefined)
+    throw error
   }
 }
 

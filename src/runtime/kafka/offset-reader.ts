@@ -1,7 +1,9 @@
 import type { Log } from '../log.ts'
 import { createAdminSession } from './admin-session.ts'
+import { createClusterSession } from './cluster-session.ts'
 import type { KafkaSettings } from './connection.ts'
 import type { OffsetReader } from './port.ts'
+import { readTopicIds } from './topic-ids.ts'
 
 /** @throws when no broker can be reached within about 20 s. */
 export async function createOffsetReader(
@@ -9,6 +11,7 @@ export async function createOffsetReader(
   log: Log,
 ): Promise<OffsetReader & { readonly close: () => Promise<void> }> {
   const session = createAdminSession(settings, 'paidonce-offsets', log)
+  const cluster = createClusterSession(settings, 'paidonce-topic-ids', log)
   await session
     .run('Connecting to Kafka', () => Promise.resolve())
     .catch(async (error: unknown) => {
@@ -33,6 +36,10 @@ export async function createOffsetReader(
       if (found === undefined) throw new Error(`Kafka knows no partition ${topic}-${partition}`)
       return { start: Number(found.low), end: Number(found.high) }
     },
-    close: session.close,
+    topicIds: (topics) => cluster.run('Reading the ids of topics', (raw) => readTopicIds(raw, topics)),
+    close: async () => {
+      await session.close()
+      await cluster.close()
+    },
   }
 }

@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
 import type { Batch } from 'kafkajs'
 import type { Log } from '../log.ts'
-import { kafkaFor, type KafkaSettings } from './connection.ts'
-import { withDeadline } from './deadline.ts'
-import { delay } from './delay.ts'
+import { createClusterSession, type RawCluster } from './cluster-session.ts'
+import type { KafkaSettings } from './connection.ts'
 import { kafkaErrorType } from './error-type.ts'
 import { internalsOf } from './guards/internals.ts'
 import type { PartitionReader } from './port.ts'
@@ -14,19 +13,6 @@ export class OffsetGone extends Error {
   override readonly name = 'OffsetGone'
 }
 
-interface Broker {
-  readonly fetch: (request: object) => Promise<{
-    readonly responses: readonly { readonly partitions: readonly { readonly partition: number }[] }[]
-  }>
-}
-interface Cluster {
-  readonly connect: () => Promise<void>
-  readonly disconnect: () => Promise<void>
-  readonly addTargetTopic: (topic: string) => Promise<void>
-  readonly refreshMetadata: () => Promise<void>
-  readonly findLeaderForPartitions: (topic: string, partitions: number[]) => Record<string, number[]>
-  readonly findBroker: (node: { nodeId: string }) => Promise<Broker>
-}
 /** A class without its own types; what it adds to kafkajs' `Batch` is there at run time. */
 type FetchedBatch = new (
   topic: string,
@@ -35,9 +21,6 @@ type FetchedBatch = new (
 ) => Batch & { readonly rawMessages: readonly { readonly offset: string }[] }
 
 const READ_COMMITTED = 1
-const DEADLINE_MS = 30_000
-const TRY_MS_MAX = 10_000
-const BACKOFF_MS_MAX = 1_000
 const PAGE_BYTES = 1_048_576
 
 /**
@@ -46,21 +29,10 @@ const PAGE_BYTES = 1_048_576
  */
 export function createPartitionReader(settings: KafkaSettings, log: Log, pageBytes = PAGE_BYTES): PartitionReader {
   const internals = internalsOf(createRequire(import.meta.url))
-  const kafka = kafkaFor(settings, 'paidonce-reader', log)
+  const session = createClusterSession(settings, 'paidonce-reader', log)
   const Fetched = internals.load('src/consumer/batch.js') as FetchedBatch
-  let current: Promise<Cluster> | undefined
-  let isClosed = false
 
-  const connect = async () => {
-    const cluster = clusterOf(kafka)
-    await cluster.connect()
-    return cluster
-  }
-  const discard = (session: Promise<Cluster>) => {
-    if (current === session) current = undefined
-    session.then((cluster) => cluster.disconnect()).catch(() => undefined)
-  }
-  const fetch = async (cluster: Cluster, topic: string, partition: number, from: number) => {
+  const fetch = async (cluster: RawCluster, topic: string, partition: number, from: number) => {
     await cluster.addTargetTopic(topic)
     const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))
     if (nodeId === undefined) throw new Error(`${topic}-${partition} has no leader`)
@@ -82,38 +54,15 @@ export function createPartitionReader(settings: KafkaSettings, log: Log, pageByt
   }
 
   return {
-    read: async (topic, partition, from) => {
-      const startedMs = performance.now()
-      for (let tries = 1; ; tries++) {
-        if (isClosed) throw new Error('the connection to Kafka is closed')
-        const session = (current ??= connect())
-        try {
-          const read = session.then((cluster) => fetch(cluster, topic, partition, from))
-          return await withDeadline(read, TRY_MS_MAX, `Reading ${topic}-${partition}`)
-        } catch (error) {
-          discard(session)
-          if (kafkaErrorType(error) === 'OFFSET_OUT_OF_RANGE')
-            throw new OffsetGone(`${topic}-${partition} has no offset ${from}`, { cause: error })
-          if (performance.now() - startedMs > DEADLINE_MS) throw error
-          await delay(Math.min(20 * 2 ** tries, BACKOFF_MS_MAX) * (0.5 + Math.random() / 2))
-        }
-      }
-    },
-    close: () => {
-      isClosed = true
-      if (current !== undefined) discard(current)
-      return Promise.resolve()
-    },
+    read: (topic, partition, from) =>
+      session.run(
+        `Reading ${topic}-${partition}`,
+        (cluster) => fetch(cluster, topic, partition, from),
+        (error) =>
+          kafkaErrorType(error) === 'OFFSET_OUT_OF_RANGE'
+            ? new OffsetGone(`${topic}-${partition} has no offset ${from}`, { cause: error })
+            : undefined,
+      ),
+    close: session.close,
   }
-}
-
-/** kafkajs keeps the one way to a plain connection under a symbol. */
-function clusterOf(kafka: object): Cluster {
-  const symbol = Object.getOwnPropertySymbols(kafka).find(
-    ({ description }) => description === 'private:Kafka:createCluster',
-  )
-  if (symbol === undefined) throw new Error('this kafkajs makes its clusters elsewhere')
-  const create = (kafka as Record<symbol, (options: object) => Cluster>)[symbol]
-  if (create === undefined) throw new Error('this kafkajs makes no clusters')
-  return create({ metadataMaxAge: 60_000, allowAutoTopicCreation: false, isolationLevel: READ_COMMITTED })
 }

@@ -25,6 +25,19 @@ export interface CommittedOffset {
   readonly metadata?: string
 }
 
+/** A produce call that was acknowledged. */
+export interface Acknowledged {
+  readonly topic: string
+  readonly partition: number
+  /** The offset of its first record. */
+  readonly baseOffset: number
+  readonly count: number
+}
+
+/** As they are, or by where the messages lie. */
+export type OffsetsToCommit =
+  readonly CommittedOffset[] | ((sent: readonly Acknowledged[]) => readonly CommittedOffset[])
+
 /** `count` entries of the kind are acknowledged. */
 export type OnCommitStep = (step: 'messages' | 'offset', count: number) => void | Promise<void>
 
@@ -37,13 +50,14 @@ export interface LaneProducer {
    * One Kafka transaction: the messages, one partition per produce call (≤ 700 KB each), one call after another, each
    * acknowledgement checked; then the offsets in the order given; then commit. Give at least one offset: a transaction
    * of nothing sends nothing and so proves nothing. Takes 30 s at most.
+   * @param offsets may depend on where the messages lie now; if that throws, the transaction is aborted
    * @throws anything: the outcome is unknown and this object is dead; INVALID_PRODUCER_EPOCH where a newer one is the
    *   reason. A dead one throws DeadProducer at once.
    * @param onStep tells of each entry that was acknowledged: the tests of crashes stop there
    */
   readonly commit: (
     messages: readonly PartitionMessages[],
-    offsets: readonly CommittedOffset[],
+    offsets: OffsetsToCommit,
     onStep?: OnCommitStep,
   ) => Promise<void>
   /**
@@ -85,6 +99,8 @@ export interface OffsetReader {
    * transaction is open (nobody writes transactions to the input).
    */
   readonly logRange: (topic: string, partition: number) => Promise<{ start: number; end: number }>
+  /** By topic: another one of the same name has another id. Empty: the cluster gives none; absent: no such topic. */
+  readonly topicIds: (topics: readonly string[]) => Promise<ReadonlyMap<string, string>>
 }
 
 export interface InputRecord {

@@ -33,9 +33,16 @@ export interface Broker {
   readonly group: (name: string) => GroupOffsets
   readonly isPartition: (partition: string) => boolean
   readonly produce: (partition: string, sent: readonly Sent[]) => number
-  readonly produceTransactional: (by: Identity & { sequence: number }, partition: string, sent: readonly Sent[]) => void
+  readonly produceTransactional: (
+    by: Identity & { sequence: number },
+    partition: string,
+    sent: readonly Sent[],
+  ) => number
   readonly addOffsets: (by: Identity, group: string) => void
   readonly commitOffsets: (by: Identity, group: string, offsets: ReadonlyMap<string, Committed>) => void
+  readonly topicId: (topic: string) => string | undefined
+  /** Deletes a topic, and makes it anew. */
+  readonly recreate: (topic: string) => void
   /** Of an operator's tool. */
   readonly setOffset: (group: string, partition: string, committed: Committed | undefined) => void
   /** How long markers take; the slow ones let old values be read. */
@@ -56,6 +63,7 @@ export function createBroker(
       const name = partitionName(topic, index)
       logs.set(name, createPartitionLog(name))
     }
+  const ids = new Map(topics.map((topic, index) => [topic, `id-${index}`]))
   const groups = new Map<string, GroupOffsets>()
   let markersLeft = 0
   const log = (partition: string): PartitionLog => {
@@ -113,11 +121,19 @@ export function createBroker(
     },
     produceTransactional: (by, partition, sent) => {
       const isInTransaction = () => coordinator.isInTransaction(by, partition)
-      appendTransactional(log(partition), scheduler.wallMs(), sent, by, isInTransaction)
+      return appendTransactional(log(partition), scheduler.wallMs(), sent, by, isInTransaction)
     },
     addOffsets: (by, name) => coordinator.add(by, [GROUP + name]),
     commitOffsets: (by, name, offsets) =>
       commitPending(group(name), by, offsets, () => coordinator.isInTransaction(by, GROUP + name)),
+    topicId: (topic) => ids.get(topic),
+    recreate: (topic) => {
+      ids.set(topic, `${ids.get(topic) ?? ''}'`)
+      for (let index = 0; index < partitions; index++) {
+        const name = partitionName(topic, index)
+        logs.set(name, createPartitionLog(name))
+      }
+    },
     setOffset: (name, partition, committed) => {
       if (committed === undefined) group(name).committed.delete(partition)
       else group(name).committed.set(partition, committed)

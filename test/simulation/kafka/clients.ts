@@ -36,6 +36,11 @@ export function simulatedOffsets(host: Host, network: Network, broker: Broker): 
         return { start: log.start, end: stableEnd(log) }
       })
     },
+    topicIds: (topics) =>
+      read('Metadata', () => {
+        const found = topics.map((topic) => [topic, broker.topicId(topic)] as const)
+        return new Map(found.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
+      }),
   }
 }
 

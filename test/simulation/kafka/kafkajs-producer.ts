@@ -78,10 +78,10 @@ export function simulatedNode(host: Host, network: Network, broker: Broker) {
         for (const { partition, firstSequence: sequence, messages } of partitions) {
           const name = partitionName(topic, partition)
           const sent = messages.map(sentOf)
-          await call(`Produce ${name} ${sent.length}`, () =>
+          const base = await call(`Produce ${name} ${sent.length}`, () =>
             broker.produceTransactional({ ...identity(by), sequence }, name, sent),
           )
-          topics.push({ topicName: topic, partitions: [{ partition, errorCode: 0, baseOffset: '0' }] })
+          topics.push({ topicName: topic, partitions: [{ partition, errorCode: 0, baseOffset: String(base) }] })
         }
       return { topics }
     },

@@ -29,7 +29,7 @@ export class Refused extends Error {
 /** What a partition knows of a producer: the newest epoch, its last batches, where its open transaction begins. */
 interface ProducerState {
   epoch: number
-  batches: { readonly first: number; readonly last: number }[]
+  batches: { readonly first: number; readonly last: number; readonly offset: number }[]
   openFrom: number | undefined
 }
 
@@ -73,7 +73,7 @@ export function append(log: PartitionLog, nowMs: number, sent: readonly Sent[], 
 /**
  * A transactional produce request, as a partition's leader takes it.
  * @param isInTransaction whether the coordinator knows this partition in the producer's transaction (KIP-890's check)
- * @returns the offset of the first record; undefined: the same batch was here before, nothing is appended
+ * @returns the offset of the first record; of a batch that was here before, where it lies: nothing is appended
  */
 export function appendTransactional(
   log: PartitionLog,
@@ -81,12 +81,15 @@ export function appendTransactional(
   sent: readonly Sent[],
   by: { readonly producerId: number; readonly epoch: number; readonly sequence: number },
   isInTransaction: () => boolean,
-): number | undefined {
+): number {
   const known = log.producers.get(by.producerId)
   if (known !== undefined && by.epoch < known.epoch) throw new Refused('INVALID_PRODUCER_EPOCH')
   const isSameEpoch = known?.epoch === by.epoch
   const last = by.sequence + sent.length - 1
-  if (isSameEpoch && known.batches.some((batch) => batch.first === by.sequence && batch.last === last)) return undefined
+  const same = isSameEpoch
+    ? known.batches.find((batch) => batch.first === by.sequence && batch.last === last)
+    : undefined
+  if (same !== undefined) return same.offset
   // The check comes with a producer's first batch of a transaction.
   if ((!isSameEpoch || known.openFrom === undefined) && !isInTransaction()) throw new Refused('INVALID_TXN_STATE')
   const before = isSameEpoch ? known.batches.at(-1)?.last : undefined
@@ -97,10 +100,10 @@ export function appendTransactional(
   log.producers.set(by.producerId, state)
   if (!isSameEpoch) state.batches = []
   state.epoch = by.epoch
-  state.batches.push({ first: by.sequence, last })
-  if (state.batches.length > BATCHES_KEPT) state.batches.shift()
-  state.openFrom ??= log.records.length
   const first = log.records.length
+  state.batches.push({ first: by.sequence, last, offset: first })
+  if (state.batches.length > BATCHES_KEPT) state.batches.shift()
+  state.openFrom ??= first
   append(log, nowMs, sent, by.producerId, true)
   return first
 }

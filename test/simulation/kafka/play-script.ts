@@ -4,10 +4,13 @@ import type { Step } from './scripts.ts'
 export interface Node {
   readonly initProducerId: (by: { transactionalId: string; transactionTimeout: number }) => Promise<Ids>
   readonly addPartitionsToTxn: (by: By & { topics: { topic: string; partitions: number[] }[] }) => Promise<unknown>
-  readonly produce: (by: By & { topicData: object[] }) => Promise<unknown>
+  readonly produce: (by: By & { topicData: object[] }) => Promise<Produced>
   readonly addOffsetsToTxn: (by: By & { groupId: string }) => Promise<unknown>
   readonly txnOffsetCommit: (by: By & { groupId: string; topics: object[] }) => Promise<unknown>
   readonly endTxn: (by: By & { transactionResult: boolean }) => Promise<unknown>
+}
+interface Produced {
+  readonly topics: readonly { readonly partitions: readonly { readonly baseOffset: string }[] }[]
 }
 interface Ids {
   readonly producerId: unknown
@@ -41,11 +44,10 @@ export async function playScript(
     if (found === undefined) throw new Error(`${who} has not begun`)
     return found
   }
-  const ask = async (request: () => Promise<unknown>): Promise<string> => {
+  const ask = async <T>(request: () => Promise<T>, say: (answer: T) => string = () => 'ok'): Promise<string> => {
     for (let tries = 1; ; tries++)
       try {
-        await request()
-        return 'ok'
+        return say(await request())
       } catch (error) {
         const { type, message } = error as { type?: string; message: string }
         if (type !== 'CONCURRENT_TRANSACTIONS' || tries >= TRIES_MAX) return type ?? message
@@ -69,7 +71,8 @@ export async function playScript(
         const [, who, partition, firstSequence, values] = step
         const messages = values.split(' ').map((value) => ({ key: null, value: Buffer.from(value), headers: {} }))
         const topicData = [{ topic, partitions: [{ partition, firstSequence, messages }] }]
-        return ask(() => node.produce({ ...by(who), topicData }))
+        const baseOf = ({ topics }: Produced) => `ok at ${topics[0]?.partitions[0]?.baseOffset ?? 'nowhere'}`
+        return ask(() => node.produce({ ...by(who), topicData }), baseOf)
       }
       case 'groups':
         return ask(() => node.addOffsetsToTxn({ ...by(step[1]), groupId: nameOf(step[2]) }))
