@@ -5,7 +5,7 @@ import { REBUILT_REASONS } from '../store/judge-rebuild.ts'
 import { readLane, type LaneRow } from '../store/lane-row.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
-import { integer, shortText, userName } from './options.ts'
+import { integer, shortText, timeOrAgo, userName } from './options.ts'
 import { rebuildLedger, type RebuildResult } from './rebuild-ledger.ts'
 import type { Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
@@ -15,6 +15,7 @@ interface Options {
   readonly actor: string
   readonly notRestored?: true
   readonly fromStart?: boolean
+  readonly sendAgain?: Date
 }
 
 export const addLaneRebuild = (noun: Command, run: Run) =>
@@ -30,12 +31,20 @@ export const addLaneRebuild = (noun: Command, run: Run) =>
       '--from-start',
       'the input topic was made anew: read it from its first record; what is known is a duplicate',
     )
+    .option(
+      '--send-again <what>',
+      'an output topic was made anew: send what it has lost: all, none, or what was written since a time, as 2h',
+      sendAgainSince,
+    )
     .option('--actor <name>', 'who does it; it is kept', shortText, userName())
     .option('--dry-run', 'say what would be written, change nothing')
     .option('--yes', 'do not ask')
     .action((lane: number, options: Options, command: Command) =>
       run((context) => rebuild(context, lane, options), command),
     )
+
+const sendAgainSince = (text: string): Date =>
+  text === 'all' ? new Date(0) : text === 'none' ? new Date('9999-12-31') : timeOrAgo(text)
 
 async function rebuild({ env, dryRun, confirm, reach }: CliContext, lane: number, options: Options): Promise<Output> {
   const config = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES, ...REGISTRY }, env)
@@ -48,8 +57,8 @@ async function rebuild({ env, dryRun, confirm, reach }: CliContext, lane: number
     const why = `${row.halted?.reason ?? ''}: ${row.halted?.detail ?? ''}`
     if (!dryRun)
       await confirm(`Lane ${lane} is halted by ${why}\nWrite its ledger anew, from the output topics, and resume it?`)
-    const { reason, actor, notRestored: isVouched = false, fromStart = false } = options
-    const request = { row, reason, actor, isVouched, fromStart, dryRun, reach }
+    const { reason, actor, notRestored: isVouched = false, fromStart = false, sendAgain } = options
+    const request = { row, reason, actor, isVouched, fromStart, sendAgainSince: sendAgain, dryRun, reach }
     return shown(lane, await rebuildLedger(pool, env, config, request))
   })
 }
@@ -88,6 +97,13 @@ function shown(lane: number, result: RebuildResult): Output {
       const text = `Postgres lacks ${wanted} events that are out, and the topics still have ${found} of them. The lane stays halted: bring back a newer database.`
       return { json: { lane, result: 'incomplete', found, wanted }, text, undecided: true }
     }
+    case 'lacking': {
+      const { topics } = result
+      const text =
+        `Lost: ${countsIn(topics)}. The lane stays halted. Say what is to be sent again, with the numbers and ids that they had: ` +
+        `--send-again all, or what was written since a time (--send-again 2h), or none.`
+      return { json: { lane, result: 'lacking', topics }, text, undecided: true }
+    }
     case 'foreign': {
       const text = `${result.detail}\nThe lane stays halted: only its owner may write to its partition of the output topics.`
       return { json: { lane, result: 'foreign', detail: result.detail }, text, undecided: true }
@@ -106,12 +122,20 @@ function shown(lane: number, result: RebuildResult): Output {
     }
     case 'would_rebuild':
     case 'rebuilt': {
-      const { ledger, imported, before } = result
+      const { ledger, imported, before, sentAgain } = result
+      const isSent = Object.keys(sentAgain).length > 0
       const verb = result.kind === 'rebuilt' ? 'is' : 'would be'
       const lacking =
         imported === 0 ? '' : ` Postgres learns of ${imported} events that it lacks; none of them goes out again.`
-      const text = `The ledger of lane ${lane} ${verb} ${ledger} (${before === undefined ? 'it had none' : `it was ${before}`}).${lacking}${result.kind === 'rebuilt' ? ' The lane goes on.' : ''}`
-      return { json: { lane, result: result.kind, ledger, imported, before: before ?? null }, text }
+      const sent = isSent ? ` Sent again: ${countsIn(sentAgain)}.` : ''
+      const text = `The ledger of lane ${lane} ${verb} ${ledger} (${before === undefined ? 'it had none' : `it was ${before}`}).${lacking}${sent}${result.kind === 'rebuilt' ? ' The lane goes on.' : ''}`
+      const json = { lane, result: result.kind, ledger, imported, before: before ?? null }
+      return { json: isSent ? { ...json, sent_again: sentAgain } : json, text }
     }
   }
 }
+
+const countsIn = (topics: Readonly<Record<string, number>>) =>
+  Object.entries(topics)
+    .map(([topic, events]) => `${topic} ${events} events`)
+    .join(', ')

@@ -10,13 +10,15 @@ import {
   type OutputRange,
   type OutputReaders,
 } from '../schemas/output-log.ts'
+import { writeMarks, type OutputMarks } from '../schemas/output-marks.ts'
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
-import { judgeRebuild, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
+import { isTrueOf, judgeRebuild, lackingIn, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
 import type { LaneRow } from '../store/lane-row.ts'
-import { anAppliedRecord, lastSettled, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
+import { anAppliedRecord, lastBelow, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { cliLog, readKafka } from './connect.ts'
 import type { CliReach, RebuildCrashPoint } from './crash-points.ts'
+import { planSendAgain, sendAgain, type SendAgain } from './send-again.ts'
 
 export interface LedgerRequest {
   readonly row: LaneRow
@@ -25,6 +27,8 @@ export interface LedgerRequest {
   readonly isVouched: boolean
   /** Reads the input topic from its first record: it is another one than Postgres has applied. */
   readonly fromStart: boolean
+  /** What topics have lost is sent again if it was written since then; undefined: nobody has said. */
+  readonly sendAgainSince: Date | undefined
   readonly dryRun: boolean
   readonly reach: CliReach
 }
@@ -33,6 +37,8 @@ export type RebuildResult =
   | Extract<RebuildJudgement, { kind: 'unproven' }>
   | { readonly kind: 'incomplete'; readonly found: number; readonly wanted: number }
   | { readonly kind: 'foreign'; readonly detail: string }
+  /** Topics have lost events, and nobody has said which of them are to be sent again. */
+  | { readonly kind: 'lacking'; readonly topics: Readonly<Record<string, number>> }
   | { readonly kind: 'changed' }
   /** A newer producer has the lane: an owner has fenced since. */
   | { readonly kind: 'fenced' }
@@ -44,11 +50,14 @@ export type RebuildResult =
       readonly imported: number
       /** What stood in the ledger's group. */
       readonly before: number | undefined
+      /** By topic, how many events are sent again; of those that have lost any. */
+      readonly sentAgain: Readonly<Record<string, number>>
     }
 
 interface Parts {
   readonly pool: pg.Pool
   readonly appId: string
+  readonly registryUrl: string
   readonly offsets: OffsetReader
   readonly readers: OutputReaders
 }
@@ -79,7 +88,7 @@ export async function rebuildLedger(
     await reach('rebuild_before_fence')
     if (!request.dryRun)
       producer = await createFenceProducer(settings, log).fence(transactionalId(appId, request.row.lane))
-    return await rebuildFenced({ pool, appId, offsets, readers }, request, producer)
+    return await rebuildFenced({ pool, appId, registryUrl, offsets, readers }, request, producer)
   } catch (error) {
     if (error instanceof ForeignRecord) return { kind: 'foreign', detail: error.message }
     if ((error as { type?: unknown }).type === 'INVALID_PRODUCER_EPOCH') return { kind: 'fenced' }
@@ -92,11 +101,12 @@ export async function rebuildLedger(
 }
 
 async function rebuildFenced(
-  { pool, appId, offsets, readers }: Parts,
+  parts: Parts,
   request: LedgerRequest,
   producer: LaneProducer | undefined,
 ): Promise<RebuildResult> {
-  const { row, reason, actor, isVouched, fromStart } = request
+  const { pool, appId, offsets, readers } = parts
+  const { row, reason, actor, isVouched, fromStart, sendAgainSince } = request
   const reach = (point: RebuildCrashPoint) => request.reach(point)
   await reach('rebuild_fenced')
   const { topic, lane } = row
@@ -110,12 +120,23 @@ async function rebuildFenced(
     const other = await otherLog(pool, readers, row, log)
     if (other !== undefined) return { kind: 'other_log', detail: other }
   }
-  const tails = await readTails(readers, ranges, await lastSettled(pool, row))
+  const tails = await readTails(readers, ranges, await lastBelow(pool, lane, row.settledSeq))
   const topicOf = (laneSeq: number) => topicOfEvent(pool, lane, laneSeq)
-  const judged = await judgeRebuild({ row, ledger: before, tails, isVouched, topicOf })
+  const judged = isTrueOf(row, before)
+    ? { kind: 'ledger' as const, ledger: before.offset }
+    : await judgeRebuild({ row, ledger: before, tails, isVouched, topicOf })
   if (judged.kind === 'unproven') return judged
   const { ledger } = judged
-  const result = { ledger, imported: Math.max(0, ledger - row.nextSeq), before: before?.offset }
+  const plan = await planSendAgain(
+    pool,
+    lane,
+    lackingIn(tails, await lastBelow(pool, lane, ledger)),
+    ledger,
+    sendAgainSince,
+  )
+  const sentAgain = countsOf(plan)
+  if (plan.length > 0 && sendAgainSince === undefined) return { kind: 'lacking', topics: sentAgain }
+  const result = { ledger, imported: Math.max(0, ledger - row.nextSeq), before: before?.offset, sentAgain }
   const events = eventsBetween(readers, ranges, row.nextSeq, ledger)
   if (producer === undefined) {
     let found = 0
@@ -125,22 +146,20 @@ async function rebuildFenced(
   }
   const readAnewFrom = fromStart ? log.start : undefined
   await reach('rebuild_judged')
-  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, actor, reason }, (step) =>
+  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, sentAgain, actor, reason }, (step) =>
     step === 'before_begin' ? undefined : reach(`rebuild_${step}`),
   )
   if (rebuilt.kind === 'ambiguous') return { kind: 'foreign', detail: rebuilt.detail }
   if (rebuilt.kind !== 'rebuilt') return rebuilt
   const at = { topic, partition: lane }
-  await producer.commit(
-    [],
-    [
-      // Else only where there is none: without it the lane would read its whole log again.
-      ...(group === undefined || fromStart
-        ? [{ ...at, group: inputGroup(appId), offset: readAnewFrom ?? row.appliedOffset }]
-        : []),
-      { ...at, group: ledgerGroup(appId), offset: ledger, metadata: ledgerMark(ledger) },
-    ],
-    () => reach('rebuild_ledger_sent'),
+  const written = { ...at, group: ledgerGroup(appId), offset: ledger, metadata: ledgerMark(ledger) }
+  await sendAgain(producer, plan, written, { ...parts, topicPrefix: readers.topicPrefix })
+  // Without an offset the lane would read its whole log again.
+  const offset = readAnewFrom ?? group?.offset ?? row.appliedOffset
+  // The topics are what they are now: from here on the lane goes by that.
+  const metadata = writeMarks(await marksNow(offsets, readers, lane))
+  await producer.commit([], [{ ...at, group: inputGroup(appId), offset, metadata }, written], () =>
+    reach('rebuild_ledger_sent'),
   )
   await reach('rebuild_ledger_committed')
   // Somebody else may have let it go on since; what has halted it then is no matter of its ledger.
@@ -171,6 +190,14 @@ async function otherLog(
   const key = records.find(({ offset }) => offset === applied.offset)?.key?.toString()
   if (key === applied.outTradeNo) return undefined
   return `offset ${applied.offset} of ${row.topic} ${row.lane} was about ${applied.outTradeNo}, and is about ${key ?? 'nothing'}`
+}
+
+const countsOf = (plan: readonly SendAgain[]) => Object.fromEntries(plan.map(({ topic, events }) => [topic, events]))
+
+async function marksNow(offsets: OffsetReader, readers: OutputReaders, lane: number): Promise<OutputMarks> {
+  const ids = await offsets.topicIds(OUTPUT_TOPICS.map((topic) => readers.topicPrefix + topic))
+  const ranges = await rangesOf(offsets, readers, lane)
+  return new Map(ranges.map(({ topic, end }) => [topic, { id: ids.get(readers.topicPrefix + topic) ?? '', end }]))
 }
 
 const rangesOf = (offsets: OffsetReader, { topicPrefix }: OutputReaders, lane: number): Promise<OutputRange[]> =>

@@ -47,7 +47,7 @@ export function assembleLanes(config: LaneConfig, parts: LaneParts): Lanes {
   const { partitions, codec, offsets, fenceProducer, consumer, pool, createConnection } = parts
   const { metrics, log, clock, reach, changeSteps = (plain: Steps) => plain } = parts
   const topic = topicPrefix + INPUT_TOPIC
-  const fenceOptions = { appId, topic, databaseUrl, fenceProducer, offsets, log, reach, createConnection }
+  const fenceOptions = { appId, topic, topicPrefix, databaseUrl, fenceProducer, offsets, log, reach, createConnection }
   const steps = changeSteps(createSteps(config, { clock, offsets, log, reach }))
   const decode = createRecordDecoder(codec, clock)
   const suspects = createSuspectTurn()

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { EventRow } from '../store/event-row.ts'
-import { BrokenSequence } from './emission-plan.ts'
+import { BrokenSequence } from '../store/emission-plan.ts'
 import { emit, type EmitOptions } from './emit.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Applied } from './lane-types.ts'

@@ -1,8 +1,9 @@
-import type { OnCommitStep } from '../runtime/kafka/port.ts'
+import type { Acknowledged, OnCommitStep } from '../runtime/kafka/port.ts'
+import { marksAfter, OutputMoved, writeMarks, type OutputMarks } from '../schemas/output-marks.ts'
 import { inputGroup, ledgerGroup, ledgerMark } from '../schemas/topics.ts'
 import type { EventRow } from '../store/event-row.ts'
 import type { Reach } from './crash-points.ts'
-import { assertDense, planEmission, type PlanOptions } from './emission-plan.ts'
+import { assertDense, planEmission, type PlanOptions } from '../store/emission-plan.ts'
 import type { Incarnation } from './incarnation.ts'
 import type { Position } from './lane-types.ts'
 
@@ -16,9 +17,15 @@ export class EmissionFailed extends Error {
   override readonly name = 'EmissionFailed'
 }
 
-/** Input offset and ledger as they are committed together, the ledger with its mark. */
-export const offsetsOf = (appId: string, { topic, lane }: Position, next: number, ledger: number) => [
-  { group: inputGroup(appId), topic, partition: lane, offset: next },
+/** Input offset and ledger as they are committed together, the ledger with its mark, the offset with those of the outputs. */
+export const offsetsOf = (
+  appId: string,
+  { topic, lane }: Position,
+  next: number,
+  ledger: number,
+  outputs: OutputMarks,
+) => [
+  { group: inputGroup(appId), topic, partition: lane, offset: next, metadata: writeMarks(outputs) },
   { group: ledgerGroup(appId), topic, partition: lane, offset: ledger, metadata: ledgerMark(ledger) },
 ]
 
@@ -26,15 +33,16 @@ export const offsetsOf = (appId: string, { topic, lane }: Position, next: number
  * Step 2: one Kafka transaction of all rows from the ledger on, the input offset and the new ledger.
  * @param rows every row with lane_seq >= ledger, whoever inserted it
  * @returns the new ledger
- * @throws BrokenSequence nothing was sent; EmissionFailed
+ * @throws BrokenSequence nothing was sent; OutputMoved nothing was committed; EmissionFailed
  */
 export async function emit(
-  { producer, position }: Incarnation,
+  incarnation: Incarnation,
   rows: readonly EventRow[],
   next: number,
   options: EmitOptions,
 ): Promise<number> {
-  const { appId, reach } = options
+  const { appId, topicPrefix, reach } = options
+  const { producer, position } = incarnation
   assertDense(rows, position.ledger)
   const messages = planEmission(rows, { ...options, lane: position.lane })
   const ledger = position.ledger + rows.length
@@ -43,12 +51,22 @@ export async function emit(
     if (count === 1) await reach('emit_after_first_send')
     if (count === messages.length) await reach('emit_after_sends')
   }
+  let outputs = incarnation.outputs
+  const offsets = (sent: readonly Acknowledged[]) => {
+    outputs = marksAfter(
+      outputs,
+      sent.map((call) => ({ ...call, topic: call.topic.slice(topicPrefix.length) })),
+    )
+    return offsetsOf(appId, position, next, ledger, outputs)
+  }
   await reach('emit_before_transaction')
   try {
-    await producer.commit(messages, offsetsOf(appId, position, next, ledger), onStep)
+    await producer.commit(messages, offsets, onStep)
   } catch (error) {
+    if (error instanceof OutputMoved) throw error
     throw new EmissionFailed(error instanceof Error ? error.message : String(error), { cause: error })
   }
+  incarnation.outputs = outputs
   await reach('emit_after_kafka_commit')
   return ledger
 }

@@ -1,5 +1,5 @@
 import type { EventRow } from '../store/event-row.ts'
-import { readEvents, readPayloads } from '../store/read-events.ts'
+import { ordersOf, readEvents, withPayloads } from '../store/read-events.ts'
 import type { LaneSession } from './lane-session.ts'
 import type { Applied, Position } from './lane-types.ts'
 
@@ -19,20 +19,5 @@ export async function eventsToEmit(
 ): Promise<readonly EventRow[]> {
   const inHand = applied !== undefined && applied.baseSeq === position.ledger
   const events = inHand ? applied.events : await readEvents(session, position.lane, position.ledger, EMIT_ROWS_MAX)
-  const payloads = await readPayloads(session, inHand ? applied.payloadOrders : ordersOf(events))
-  if (payloads.size === 0) return events
-  return events.map((event) => (isNotice(event) ? event : { ...event, payload: payloadOf(payloads, event) }))
+  return withPayloads(session, events, inHand ? applied.payloadOrders : ordersOf(events))
 }
-
-/** Workers get the payload, people do not need it. */
-export const isNotice = ({ sequence }: Pick<EventRow, 'sequence'>) => sequence === null
-
-/** The orders whose payload the events need, each once. */
-export function ordersOf(events: readonly Pick<EventRow, 'orderId' | 'sequence'>[]): number[] {
-  const ids = new Set<number>()
-  for (const event of events) if (!isNotice(event) && event.orderId !== null) ids.add(event.orderId)
-  return [...ids]
-}
-
-const payloadOf = (payloads: ReadonlyMap<number, string>, { orderId }: EventRow) =>
-  orderId === null ? null : (payloads.get(orderId) ?? null)

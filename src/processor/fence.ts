@@ -2,7 +2,8 @@ import { delay } from '../runtime/kafka/delay.ts'
 import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
 import type { CreateConnection } from '../runtime/postgres.ts'
-import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
+import { adoptIds, readMarks, writeMarks } from '../schemas/output-marks.ts'
+import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
 import { haltLane, type LaneRow, type Survived } from '../store/lane-row.ts'
 import { OWNER_DEATHS_SUSPECT } from '../store/suspect.ts'
 import { brakesOf } from './brakes-of.ts'
@@ -16,6 +17,7 @@ export interface FenceOptions {
   readonly appId: string
   /** The input topic's full name. */
   readonly topic: string
+  readonly topicPrefix: string
   readonly databaseUrl: string
   readonly fenceProducer: FenceProducer
   readonly offsets: OffsetReader
@@ -33,7 +35,7 @@ export type Fenced =
     }
   | { readonly kind: 'halted'; readonly reason: string; readonly detail: string; readonly isNew: boolean }
 
-/** A new leader may answer with an old high watermark for a moment. */
+/** For a moment a new leader may answer with an old high watermark, and a broker with the topics as they were. */
 const READ_AGAIN_TIMES = 3
 const READ_AGAIN_MS = 500
 
@@ -56,10 +58,11 @@ export async function fence(
   let session: LaneSession | undefined
   try {
     await reach('fence_after_init')
-    const [group, ledger, range] = await Promise.all([
+    const [group, ledger, range, outputIds] = await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
       offsets.committed(ledgerGroup(appId), topic, lane),
       offsets.logRange(topic, lane),
+      readOutputIds(options),
     ])
     await reach('fence_after_offsets')
     const { createConnection } = options
@@ -69,8 +72,14 @@ export async function fence(
     )
     session = opened.session
     await reach('fence_after_read')
-    const reading: FenceReading = { groupOffset: group?.offset, ledger, row: opened.row, log: range }
-    const judgement = await judgeAgain(reading, () => offsets.logRange(topic, lane))
+    const reading: FenceReading = {
+      ...{ groupOffset: group?.offset, ledger, row: opened.row, log: range },
+      ...{ outputs: readMarks(group?.metadata), outputIds },
+    }
+    const judgement = await judgeAgain(reading, async () => ({
+      log: await offsets.logRange(topic, lane),
+      outputIds: await readOutputIds(options),
+    }))
     const fenced = await settle({ lane, joins, producer, session, row: opened.row, reading, judgement }, options)
     if (fenced.kind === 'halted') await session.close().catch(() => undefined)
     await reach('fence_done')
@@ -82,12 +91,27 @@ export async function fence(
   }
 }
 
-async function judgeAgain(reading: FenceReading, logRange: () => Promise<FenceReading['log']>): Promise<Judgement> {
+/** @throws Error one is not there: somebody may be making it anew just now */
+async function readOutputIds({ offsets, topicPrefix }: FenceOptions): Promise<FenceReading['outputIds']> {
+  const found = await offsets.topicIds(OUTPUT_TOPICS.map((topic) => topicPrefix + topic))
+  return new Map(
+    OUTPUT_TOPICS.map((topic) => {
+      const id = found.get(topicPrefix + topic)
+      if (id === undefined) throw new Error(`Kafka knows no topic ${topicPrefix}${topic}`)
+      return [topic, id]
+    }),
+  )
+}
+
+async function judgeAgain(
+  reading: FenceReading,
+  again: () => Promise<Pick<FenceReading, 'log' | 'outputIds'>>,
+): Promise<Judgement> {
   let judgement = judgeFence(reading)
   for (let tries = 0; tries < READ_AGAIN_TIMES; tries++) {
-    if (judgement.kind !== 'halt' || judgement.reason !== 'applied_above_log') break
+    if (judgement.kind !== 'halt' || !['applied_above_log', 'output_made_anew'].includes(judgement.reason)) break
     await delay(READ_AGAIN_MS)
-    judgement = judgeFence({ ...reading, log: await logRange() })
+    judgement = judgeFence({ ...reading, ...(await again()) })
   }
   return judgement
 }
@@ -117,10 +141,11 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   const { next, ledger } = judgement
   const { brakeVersion, hasImported } = row
   const position = { topic, lane, next, ledger, brakeVersion, hasImported }
+  const outputs = adoptIds(reading.outputs, reading.outputIds)
   await brakesOf(session, position) // Known from here on, so that no batch asks.
   if (judgement.kind === 'fresh') {
     await reach('fence_before_first_ledger')
-    await producer.commit([], offsetsOf(appId, position, next, ledger))
+    await producer.commit([], offsetsOf(appId, position, next, ledger, outputs))
   }
   return {
     kind: 'running',
@@ -129,6 +154,7 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
       producer,
       session,
       position,
+      outputs,
       suspectUntil: suspectUntil(row, next, reading.log.end),
       skips: row.skips,
     },
@@ -142,13 +168,16 @@ async function keepOffsets(
   topic: string,
   lane: number,
   producer: LaneProducer,
-  { groupOffset, ledger }: FenceReading,
+  { groupOffset, outputs, ledger }: FenceReading,
 ): Promise<void> {
+  const at = { topic, partition: lane }
   const kept = [
-    ...(groupOffset === undefined ? [] : [{ group: inputGroup(appId), topic, partition: lane, offset: groupOffset }]),
+    ...(groupOffset === undefined
+      ? []
+      : [{ ...at, group: inputGroup(appId), offset: groupOffset, metadata: writeMarks(outputs) }]),
     ...(ledger?.metadata !== ledgerMark(ledger?.offset ?? -1)
       ? []
-      : [{ group: ledgerGroup(appId), topic, partition: lane, offset: ledger.offset, metadata: ledger.metadata }]),
+      : [{ ...at, group: ledgerGroup(appId), offset: ledger.offset, metadata: ledger.metadata }]),
   ]
   if (kept.length > 0) await producer.commit([], kept)
 }

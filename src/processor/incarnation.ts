@@ -1,5 +1,6 @@
 import { withDeadline } from '../runtime/kafka/deadline.ts'
 import type { LaneProducer } from '../runtime/kafka/port.ts'
+import type { OutputMarks } from '../schemas/output-marks.ts'
 import type { OffsetRange } from '../store/lane-row.ts'
 import { unmarkAlone, type AloneRecord } from '../store/suspect.ts'
 import type { LaneSession } from './lane-session.ts'
@@ -16,6 +17,8 @@ export interface Incarnation {
   readonly session: LaneSession
   /** Only the lane writes it, under its mutex. */
   position: Position
+  /** Where its events lie in the output topics; as `position`. */
+  outputs: OutputMarks
   /** Below this offset records are taken one at a time, as earlier owners died here; undefined: no suspicion. */
   readonly suspectUntil?: number | undefined
   /** What a person has skipped. */

@@ -1,3 +1,4 @@
+import { madeAnew, type OutputMarks } from '../schemas/output-marks.ts'
 import { ledgerMark } from '../schemas/topics.ts'
 import type { OffsetRange } from '../store/lane-row.ts'
 import type { HaltReason } from '../store/halt.ts'
@@ -18,6 +19,10 @@ export interface FenceReading {
   }
   /** First offset of the log and its high watermark. */
   readonly log: { readonly start: number; readonly end: number }
+  /** Where the lane's events went, committed with the group offset. */
+  readonly outputs: OutputMarks
+  /** The ids of the output topics now, by their names without prefix. */
+  readonly outputIds: ReadonlyMap<string, string>
 }
 
 export type Judgement =
@@ -32,7 +37,7 @@ export type Judgement =
 const halt = (reason: HaltReason, detail: string): Judgement => ({ kind: 'halt', reason, detail })
 
 /** Says where a lane starts, or why it must not. A lane never jumps: what does not fit stops it. */
-export function judgeFence({ groupOffset, ledger, row, log }: FenceReading): Judgement {
+export function judgeFence({ groupOffset, ledger, row, log, outputs, outputIds }: FenceReading): Judgement {
   if (row.halted !== undefined) return { kind: 'still_halted', ...row.halted }
   const at = `applied_offset is ${row.appliedOffset}, the log holds ${log.start} to ${log.end}`
   if (log.start > row.appliedOffset) return halt('log_trimmed', at)
@@ -55,5 +60,7 @@ export function judgeFence({ groupOffset, ledger, row, log }: FenceReading): Jud
   }
   if (ledger.offset > row.nextSeq) return halt('ledger_above_counter', numbers)
   if (ledger.offset < row.settledSeq) return halt('ledger_below_settled', numbers)
+  const anew = madeAnew(outputs, outputIds)
+  if (anew.length > 0) return halt('output_made_anew', anew.join('; '))
   return { kind: 'start', next, ledger: ledger.offset }
 }

@@ -1,5 +1,6 @@
 import type { InputConsumer } from '../runtime/kafka/port.ts'
 import { describeError, type Log } from '../runtime/log.ts'
+import { OutputMoved } from '../schemas/output-marks.ts'
 import { remedyOf } from '../store/halt.ts'
 import { conclude } from './conclude.ts'
 import { createConsumerPlace } from './consumer-place.ts'
@@ -151,6 +152,7 @@ export function createOwnership(options: OwnershipOptions) {
       if (error instanceof IncarnationLost) return retreat('connection', error)
       const isUnknown = error instanceof EmissionFailed || error instanceof GuardRefused
       if (now === undefined || now.session.lost() !== undefined || isUnknown) return retreat(step, error)
+      if (error instanceof OutputMoved) return haltAt(now, 'output_made_anew', error.message)
       const fate = fateOf(error)
       if (fate.kind === 'retry') return retreat(step, error)
       const stack = error instanceof Error ? error.stack : undefined

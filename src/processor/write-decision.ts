@@ -5,7 +5,7 @@ import type { LockedOrder } from '../store/lock-orders.ts'
 import { placeImported, readImported } from '../store/imported-events.ts'
 import { keepWaiting, readBehind } from '../store/waiting-events.ts'
 import { NOTHING, writeBatch, type Writes, type Written } from '../store/write-batch.ts'
-import { ordersOf } from './events-to-emit.ts'
+import { ordersOf } from '../store/read-events.ts'
 import type { Applied, Position } from './lane-types.ts'
 
 /** A decision's events as rows; the caller's notices come after them. */

@@ -1,4 +1,7 @@
-/** Why a lane may stop; `flood` and `unexpected_error` arise at work, `skip` by an operator, the others at a fence. */
+/**
+ * Why a lane may stop; `flood` and `unexpected_error` arise at work, `skip` by an operator, `output_made_anew` at work or
+ * at a fence, the others at a fence.
+ */
 export const HALT_REASONS = [
   'ledger_above_counter',
   'ledger_below_settled',
@@ -7,6 +10,7 @@ export const HALT_REASONS = [
   'offsets_missing',
   'applied_above_log',
   'log_trimmed',
+  'output_made_anew',
   'flood',
   'unexpected_error',
   'skip',
@@ -25,6 +29,7 @@ export const REMEDIES: Record<HaltReason, string> = {
   offsets_missing: `both groups are gone (another APP_ID, another cluster, expired offsets): check APP_ID and KAFKA_BROKERS, ${RESUME}; ${REBUILD}`,
   applied_above_log: `the input topic ends before what Postgres has applied (recreated, truncated, or the wrong cluster): bring back the topic, ${RESUME}; or, if it was made anew for good, read it from its first record: paidonce lane rebuild --from-start`,
   log_trimmed: `retention removed records that were never applied: bring them back, or reconcile their orders by hand and run paidonce lane skip from applied_offset to the log's start, ${RESUME}`,
+  output_made_anew: `an output topic is not the one that the lane wrote to, or has lost its end: what was in it is gone. Let the lane send it again, or say how much of it the workers lack: paidonce lane rebuild --send-again all|2h|none; if the topic itself can be brought back, do that, ${RESUME}`,
   flood: `more than 20 dead letters in the last 1,000 records: look at them (paidonce dlq list), mend what sends or decodes them, ${RESUME}; then: paidonce dlq replay`,
   skip: `a person has named records that the lane must not process, and it has to start anew to leave them out: run: paidonce lane resume`,
   unexpected_error: `an error that is no record's fault and does not pass by itself: read the detail and the log, mend it, ${RESUME}`,

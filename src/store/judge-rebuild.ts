@@ -1,13 +1,15 @@
 import { ledgerMark } from '../schemas/topics.ts'
 import type { HaltReason } from './halt.ts'
+import type { LaneRow } from './lane-row.ts'
 
-/** The halts that a rebuilt ledger answers. */
+/** The halts that a rebuild answers. */
 export const REBUILT_REASONS: readonly HaltReason[] = [
   'ledger_above_counter',
   'ledger_below_settled',
   'ledger_missing',
   'ledger_without_mark',
   'offsets_missing',
+  'output_made_anew',
 ]
 
 /** The end of what a lane emitted to one topic. */
@@ -61,6 +63,35 @@ export async function judgeRebuild({
   const topic = await topicOf(seen)
   return topic === undefined || doubtful.includes(topic) ? unproven : { kind: 'ledger', ledger: seen }
 }
+
+/** Whether nothing speaks against a ledger of a lane that was halted for its topics' sake: then it is the truth. */
+export const isTrueOf = (
+  { halted, nextSeq, settledSeq }: Pick<LaneRow, 'halted' | 'nextSeq' | 'settledSeq'>,
+  ledger: RebuildReading['ledger'],
+): ledger is NonNullable<RebuildReading['ledger']> =>
+  halted?.reason === 'output_made_anew' &&
+  ledger !== undefined &&
+  ledger.metadata === ledgerMark(ledger.offset) &&
+  settledSeq <= ledger.offset &&
+  ledger.offset <= nextSeq
+
+/** A topic that is not the one the lane wrote to, or has lost its end. */
+export interface Lacking {
+  readonly topic: string
+  /** The number of its last event; -1: it has none. What is above, and out, it has not. */
+  readonly after: number
+}
+
+/**
+ * What must have been in the topics and is not there. Where retention has emptied one there is nothing to be said: its
+ * log begins where it ends.
+ * @param held the last number of each topic's events that are out
+ */
+export const lackingIn = (tails: readonly Tail[], held: ReadonlyMap<string, number>): Lacking[] =>
+  tails.flatMap(({ topic, start, last }) => {
+    const isTrimmed = last === undefined && start > 0
+    return isTrimmed || (held.get(topic) ?? -1) <= (last ?? -1) ? [] : [{ topic, after: last ?? -1 }]
+  })
 
 /** Retention has emptied it, or it was made anew: it held later events than those that it has. */
 const isDoubtful = ({ end, last, held }: Tail) =>

@@ -31,6 +31,29 @@ export async function readEvents(db: Queryable, lane: number, fromSeq: number, r
   return events.slice(0, rowsMax)
 }
 
+/** Workers get the payload, people do not need it. */
+const isNotice = ({ sequence }: Pick<EventRow, 'sequence'>) => sequence === null
+
+/** The orders whose payload the events need, each once. */
+export function ordersOf(events: readonly Pick<EventRow, 'orderId' | 'sequence'>[]): number[] {
+  const ids = new Set<number>()
+  for (const event of events) if (!isNotice(event) && event.orderId !== null) ids.add(event.orderId)
+  return [...ids]
+}
+
+/** @param orderIds the orders that have one, or may have */
+export async function withPayloads(
+  db: Queryable,
+  events: readonly EventRow[],
+  orderIds: readonly number[] = ordersOf(events),
+): Promise<readonly EventRow[]> {
+  const payloads = await readPayloads(db, orderIds)
+  if (payloads.size === 0) return events
+  return events.map((event) =>
+    isNotice(event) || event.orderId === null ? event : { ...event, payload: payloads.get(event.orderId) ?? null },
+  )
+}
+
 /** By order. Outside any transaction, as a frozen process that is being sent payloads would keep its locks. */
 export async function readPayloads(db: Queryable, orderIds: readonly number[]): Promise<Map<number, string>> {
   if (orderIds.length === 0) return new Map()

@@ -19,6 +19,8 @@ export interface RebuildRequest {
   readonly events: AsyncIterable<readonly ImportedEvent[]>
   /** The lane reads another log than before, from this offset on; undefined: it goes on where it stands. */
   readonly readAnewFrom: number | undefined
+  /** Topics that have lost what they had, and how many events of each are sent again; kept with the action. */
+  readonly sentAgain?: Readonly<Record<string, number>>
   readonly actor: string
   readonly reason: string
 }
@@ -49,7 +51,7 @@ export async function rebuildLane(
   request: RebuildRequest,
   onStep: OnStep<TransactionStep | 'imported'> = noSteps,
 ): Promise<Rebuilt> {
-  const { row, ledger, events, readAnewFrom, actor, reason } = request
+  const { row, ledger, events, readAnewFrom, sentAgain, actor, reason } = request
   const wanted = Math.max(0, ledger - row.nextSeq)
   try {
     return await transaction(
@@ -67,7 +69,8 @@ export async function rebuildLane(
         )
         if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom)
         const haltedReason = row.halted?.reason
-        const target = { topic: row.topic, lane: row.lane, haltedReason, ledger, imported: wanted, readAnewFrom }
+        const { topic, lane } = row
+        const target = { topic, lane, haltedReason, ledger, imported: wanted, readAnewFrom, sentAgain }
         await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
         return { kind: 'rebuilt', imported: wanted }
       },
@@ -141,11 +144,11 @@ async function countImported(tx: Transaction, { lane, nextSeq }: LaneRow, ledger
   return int(rows[0]?.n)
 }
 
-/** The last number of each topic among the lane's settled events, which the topic has held. */
-export async function lastSettled(pool: pg.Pool, { lane, settledSeq }: LaneRow): Promise<ReadonlyMap<string, number>> {
+/** The last number of each topic among the lane's events below one; if they are all out, the topic has held it. */
+export async function lastBelow(pool: pg.Pool, lane: number, below: number): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ topic: string; last: string }>(
     'select topic, max(lane_seq) as last from events where lane = $1 and lane_seq < $2 group by topic',
-    [lane, settledSeq],
+    [lane, below],
   )
   return new Map(rows.map(({ topic, last }) => [topic, int(last)]))
 }

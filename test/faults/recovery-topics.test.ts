@@ -2,7 +2,14 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Kafka, logLevel } from '../../src/runtime/kafka/kafkajs.ts'
 import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../src/runtime/log.ts'
-import { INPUT_TOPIC, RETENTION_MS, SHIPMENT_TOPIC, type TopicName } from '../../src/schemas/topics.ts'
+import {
+  INPUT_TOPIC,
+  INVENTORY_TOPIC,
+  POINTS_TOPIC,
+  RETENTION_MS,
+  SHIPMENT_TOPIC,
+  type TopicName,
+} from '../../src/schemas/topics.ts'
 import type { RunningProcessor } from '../../src/processor/start.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
 import { groupTool } from '../helpers/groups.ts'
@@ -144,13 +151,68 @@ test('it has grown past what was applied before anybody looked: no record of it 
   await expectExact(ANEW)
 })
 
-test('an output topic is made anew: the audit names what is gone of it, and nothing else', async () => {
+const OUTPUT = 'An output topic was made anew'
+async function make(topic: TopicName) {
+  const spec = { topic: it.topics.name(topic), partitions: LANES, replicationFactor: 1, minInsyncReplicas: 1 }
+  await admin().ensureTopics([{ ...spec, retentionMs: RETENTION_MS[topic] }])
+}
+
+test('an output topic is made anew while no processor runs: halted at the start; the remedy ends exact', async () => {
   await recreate(SHIPMENT_TOPIC)
-  const spec = { topic: it.topics.name(SHIPMENT_TOPIC), partitions: LANES, replicationFactor: 1, minInsyncReplicas: 1 }
-  await admin().ensureTopics([{ ...spec, retentionMs: RETENTION_MS[SHIPMENT_TOPIC] }])
+  await make(SHIPMENT_TOPIC)
+  await work(async (processor) => {
+    await untilHalted('output_made_anew')(processor)
+    await remedy(OUTPUT)
+    await untilOut(processor)
+  })
+  await expectExact(OUTPUT)
+})
+
+test('one is deleted beside a lane that works, and made by the remedy: halted; it ends exact', async () => {
+  await work(async (processor) => {
+    await recreate(POINTS_TOPIC)
+    await pay(8)
+    await until('it waits for the topic', () => processor.lanes().every(({ state }) => state === 'fencing'), 60_000)
+    await follow(commandOf(OUTPUT, 'topics create'), { lanes: LANES }, it.env())
+    await untilHalted('output_made_anew')(processor)
+    await remedy(OUTPUT)
+    await untilOut(processor)
+  })
+  await expectExact(OUTPUT)
+})
+
+test('one is made anew between two events of a lane that works: nothing of the second is in it; it ends exact', async () => {
+  await work(async (processor) => {
+    await recreate(INVENTORY_TOPIC)
+    await make(INVENTORY_TOPIC)
+    await pay(8)
+    await untilHalted('output_made_anew')(processor)
+    const seen = await readEvents(it.topics)
+    expect(seen.filter(({ topic }) => topic === INVENTORY_TOPIC)).toEqual([])
+    await remedy(OUTPUT)
+    await untilOut(processor)
+  })
+  await expectExact(OUTPUT)
+})
+
+test('nothing of one that was made anew is sent again: the audit names what is gone of it, and nothing else', async () => {
+  await recreate(SHIPMENT_TOPIC)
+  await make(SHIPMENT_TOPIC)
   const before = paid.length
   await pay(4)
-  await work(untilOut)
+  await work(async (processor) => {
+    await untilHalted('output_made_anew')(processor)
+    for (const lane of [0, 1]) {
+      const command = commandOf(OUTPUT, 'lane rebuild')
+      const undecided = await follow(command.replace(' --send-again all', ''), { lane }, it.env())
+      expect([undecided.code, undecided.stdout]).toEqual([
+        3,
+        expect.stringMatching(/^Lost: fulfillment.shipment.v1 \d+ events/),
+      ])
+      expect((await follow(command.replace(' all', ' none'), { lane }, it.env())).code).toBe(0)
+    }
+    await untilOut(processor)
+  })
   const { code, stdout } = await follow(
     'paidonce audit run --since 7d --until 2099-01-01T00:00:00Z --output json',
     {},
@@ -199,14 +261,16 @@ test('a partition is added to the input topic: no processor starts; made anew an
   await expectExact(ANEW)
 })
 
-test('a partition is added to an output topic: no processor starts; made anew, what comes goes out', async () => {
+test('a partition is added to an output topic: no processor starts; made anew and sent again, it ends exact', async () => {
   await addPartition(SHIPMENT_TOPIC)
   await expectRefusal(SHIPMENT_TOPIC)
   await recreate(SHIPMENT_TOPIC)
-  await remedy(ADDED)
-  await pay(4)
-  await work(untilOut)
-  const seen = await readEvents(it.topics)
-  const shipped = seen.filter(({ topic }) => topic === SHIPMENT_TOPIC).map(({ key }) => key)
-  expect(shipped.sort()).toEqual(paid.slice(-4).sort())
+  await follow(commandOf(ADDED, 'topics create'), { lanes: LANES }, it.env())
+  await pay(3)
+  await work(async (processor) => {
+    await untilHalted('output_made_anew')(processor)
+    await remedy(OUTPUT)
+    await untilOut(processor)
+  })
+  await expectExact(OUTPUT)
 })

@@ -12,6 +12,8 @@ const reading = (over: Partial<FenceReading> = {}): FenceReading => ({
   ledger: ledger(30),
   row,
   log: { start: 0, end: 120 },
+  outputs: new Map(),
+  outputIds: new Map(),
   ...over,
 })
 
@@ -55,6 +57,7 @@ describe('what halts a lane', () => {
     ['offsets_missing', reading({ ledger: undefined, groupOffset: undefined })],
     // Applied, but nothing emitted yet: not fresh, as applied_offset has moved.
     ['offsets_missing', reading({ row: { ...fresh, appliedOffset: 8 }, ledger: undefined, groupOffset: undefined })],
+    ['output_made_anew', reading({ outputs: new Map([['t', { id: 'a', end: 9 }]]), outputIds: new Map([['t', 'b']]) })],
     ['applied_above_log', reading({ log: { start: 0, end: 99 } })],
     ['log_trimmed', reading({ log: { start: 101, end: 120 } })],
     ['log_trimmed', reading({ row: fresh, log: { start: 8, end: 120 }, ledger: undefined })],

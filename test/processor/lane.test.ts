@@ -100,7 +100,7 @@ function laneIn(world: World): Lane {
     const position = { topic: 'in', lane: 3, next: world.next, ledger: world.ledger, brakeVersion: 0 }
     return {
       kind: 'running',
-      incarnation: { joins, producer, session, position },
+      incarnation: { joins, producer, session, position, outputs: new Map() },
       nextSeq: world.nextSeq,
     }
   }

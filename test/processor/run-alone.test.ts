@@ -23,7 +23,7 @@ function createLaneRow(deathsBefore = 0) {
   const position = { topic: 't', lane: 0, next: 0, ledger: 0, brakeVersion: 0 }
   const resolved = () => Promise.resolve()
   const producer = { commit: resolved, prove: resolved, isDead: () => false, close: resolved }
-  const incarnation: Incarnation = { joins: 1, producer, session, position, suspectUntil: 3 }
+  const incarnation: Incarnation = { joins: 1, producer, session, position, outputs: new Map(), suspectUntil: 3 }
   return { row, incarnation }
 }
 const records = [0, 1, 2, 3].map((offset): InputRecord => ({

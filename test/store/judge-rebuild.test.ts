@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeRebuild, type RebuildReading, type Tail } from '../../src/store/judge-rebuild.ts'
+import { isTrueOf, judgeRebuild, lackingIn, type RebuildReading, type Tail } from '../../src/store/judge-rebuild.ts'
 
 /** Seven events were emitted: number 6 to `ship`, 5 to `deduct`, 2 to `notice`. */
 const SHIP: Tail = { topic: 'ship', start: 0, end: 9, last: 6, held: 3 }
@@ -64,4 +64,25 @@ test('whoever vouches that Postgres was never set back: what is out ends where a
   expect(await judge([SHIP, EMPTIED], { isVouched, row: { nextSeq: 7, settledSeq: 5 } })).toEqual(ledger(7))
   // The topics say that it was set back.
   expect(await judge([SHIP, EMPTIED], { isVouched, row: { nextSeq: 6, settledSeq: 5 } })).toEqual(unproven(7, 'dlq'))
+})
+
+test('what a topic has lost is what is out and above its last event; retention has taken nothing of it', () => {
+  const held = new Map([
+    ['ship', 6],
+    ['dlq', 1],
+  ])
+  expect(lackingIn([SHIP, DEDUCT, NOTICE, NEVER], new Map([['ship', 6]]))).toEqual([])
+  expect(lackingIn([SHIP, RECREATED], held)).toEqual([{ topic: 'dlq', after: -1 }])
+  expect(lackingIn([RECREATED_AND_WRITTEN, EMPTIED], held)).toEqual([{ topic: 'ship', after: 2 }])
+})
+
+test('a lane that was halted for its topics’ sake has its ledger, unless something else speaks against it', () => {
+  const halted = { reason: 'output_made_anew', detail: '', atMs: 0 }
+  const row = { nextSeq: 9, settledSeq: 5, halted }
+  for (const offset of [5, 7, 9]) expect(isTrueOf(row, { offset, metadata: String(offset) })).toBe(true)
+  for (const offset of [4, 10]) expect(isTrueOf(row, { offset, metadata: String(offset) })).toBe(false)
+  expect(isTrueOf(row, { offset: 7, metadata: '' })).toBe(false)
+  expect(isTrueOf(row, undefined)).toBe(false)
+  const other = { ...halted, reason: 'ledger_missing' }
+  expect(isTrueOf({ ...row, halted: other }, { offset: 7, metadata: '7' })).toBe(false)
 })

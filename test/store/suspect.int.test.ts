@@ -105,7 +105,8 @@ async function failAlone(url: string): Promise<Incarnation> {
     isDead: () => false,
     close: () => Promise.resolve(),
   }
-  const incarnation: Incarnation = { joins: 1, producer, session, position, suspectUntil: 1 }
+  const outputs = new Map()
+  const incarnation: Incarnation = { joins: 1, producer, session, position, outputs, suspectUntil: 1 }
   const record = aRecord(0, 'A', [aFact('p')])
   const run = runAlone(incarnation, [record], 1, {
     ...{ turn: createSuspectTurn(), control: { isCurrent: () => true }, elapsedMs: () => 0 },

@@ -1,6 +1,6 @@
-import { inputGroup, INPUT_TOPIC, ledgerGroup, ledgerMark } from '../../../src/schemas/topics.ts'
+import { inputGroup, INPUT_TOPIC, ledgerGroup, ledgerMark, OUTPUT_TOPICS } from '../../../src/schemas/topics.ts'
 import { partitionName, type Broker } from '../kafka/broker.ts'
-import { logEnd } from '../kafka/partition-log.ts'
+import { logEnd, stableEnd } from '../kafka/partition-log.ts'
 import type { State } from '../postgres/database.ts'
 import type { Random } from '../world/random.ts'
 import { CALM } from '../world/network.ts'
@@ -29,6 +29,7 @@ export const FAULTS = [
   'slow_markers',
   'gateway_kill',
   'trim',
+  'output_anew',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
@@ -173,6 +174,16 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     const row = world.server.database.tables.lanes.cells.get(`${INPUT_TOPIC}/${lane}`)?.committed
     if (row === undefined) return
     log.start = Math.max(log.start, random.between(0, row.appliedOffset))
+  },
+  output_anew: ({ world, random }) => {
+    const topic = random.pick(OUTPUT_TOPICS)
+    const lanes = Array.from({ length: world.plan.partitions }, (_, lane) =>
+      world.broker.log(partitionName(topic, lane)),
+    )
+    // What is on its way may still become visible in the old one, which nobody could tell here.
+    if (lanes.some((log) => stableEnd(log) < logEnd(log))) return
+    world.broker.recreate(topic)
+    world.excused.add('output_made_anew')
   },
   restore: (scene) => restore(scene),
 }

@@ -9,7 +9,7 @@ import type { Host } from '../world/queue.ts'
 import { APP, inputLog, type World } from './world.ts'
 
 /** No command brings such a lane back here: the newer database is gone, and so are the records. */
-const FINAL = new Set(['ledger_above_counter', 'log_trimmed'])
+const FINAL = new Set(['ledger_above_counter', 'log_trimmed', 'output_made_anew'])
 /** An expiry is taken up to so long after it is due: the grace, and the slow timer. */
 const TIMER_MS = 10_000
 

@@ -38,9 +38,14 @@ const STEPS_MAX = 60_000
 /** Looking whether all is done costs more than a step. */
 const LOOK_STEPS = 40
 
-function chooseKinds(random: Random, also: readonly FaultKind[]): FaultKind[] {
+/** It halts lanes for good, so that little more happens on them. */
+const ANEW_SHARE = 0.05
+
+function chooseKinds(seed: number, random: Random, also: readonly FaultKind[]): FaultKind[] {
   const share = random.pick([0, 0.15, 0.3, 0.5])
-  const kinds = FAULTS.filter((kind) => random.chance(share) || also.includes(kind))
+  const isAnew = createRandom(seed, 9).chance(ANEW_SHARE)
+  const isChosen = (kind: FaultKind) => (kind === 'output_anew' ? isAnew : random.chance(share))
+  const kinds = FAULTS.filter((kind) => isChosen(kind) || also.includes(kind))
   // Postgres set back to before a lane's first batch and its ledger lost: nothing is left that could tell.
   return kinds.includes('restore') ? kinds.filter((kind) => kind !== 'ledger_reset') : kinds
 }
@@ -49,7 +54,7 @@ function chooseKinds(random: Random, also: readonly FaultKind[]): FaultKind[] {
 export async function runHistory(seed: number, options: HistoryOptions = {}): Promise<HistoryResult> {
   const planned = createRandom(seed)
   const plan = planHistory(planned)
-  const kinds = new Set(options.kinds ?? chooseKinds(planned, options.also ?? []))
+  const kinds = new Set(options.kinds ?? chooseKinds(seed, planned, options.also ?? []))
   const world = createWorld(seed, plan, options.say)
   const { scheduler } = world
   if (plan.actions.some((action) => action.kind === 'raw' && action.key === 'flood')) world.excused.add('flood')

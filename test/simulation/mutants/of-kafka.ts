@@ -6,13 +6,14 @@ const PRODUCER = 'src/runtime/kafka/lane-producer.ts'
 const EMIT = 'src/processor/emit.ts'
 const LANE = 'src/processor/lane.ts'
 const OWNERSHIP = 'src/processor/ownership.ts'
-const PLAN = 'src/processor/emission-plan.ts'
+const PLAN = 'src/store/emission-plan.ts'
 const PUBLISHER = 'src/gateway/batch-publisher.ts'
 
 const READ_OFFSETS = `await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
       offsets.committed(ledgerGroup(appId), topic, lane),
       offsets.logRange(topic, lane),
+      readOutputIds(options),
     ])`
 const FENCE_PRODUCER = '  const producer = await options.fenceProducer(transactionalId(appId, lane))\n'
 
@@ -23,7 +24,11 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     why: 'the old owner commits between the reading and the fence: its events go out twice',
     changes: [
       { file: FENCE, find: FENCE_PRODUCER, replace: `  const early = ${READ_OFFSETS}\n${FENCE_PRODUCER}` },
-      { file: FENCE, find: `[group, ledger, range] = ${READ_OFFSETS}`, replace: '[group, ledger, range] = early' },
+      {
+        file: FENCE,
+        find: `[group, ledger, range, outputIds] = ${READ_OFFSETS}`,
+        replace: '[group, ledger, range, outputIds] = early',
+      },
     ],
   },
   {
@@ -86,7 +91,7 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     before_?.isDead() === false ? before_ : await options.fenceProducer(transactionalId(appId, lane))
   mine.set(lane, producer)\n`,
       },
-      { file: FENCE, find: '/** A new leader may', replace: 'const kept = new WeakMap()\n/** A new leader may' },
+      { file: FENCE, find: '/** For a moment a new', replace: 'const kept = new WeakMap()\n/** For a moment a new' },
       {
         file: 'src/processor/incarnation.ts',
         find: 'await Promise.allSettled([producer.close(), letGo])',
@@ -117,6 +122,19 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'an output topic taken by its name',
+    why: 'made anew, it lacks all that was out, and nobody hears of it',
+    faults: ['output_anew'],
+    changes: [
+      { file: JUDGE, find: 'if (anew.length > 0) return', replace: 'if (anew.length < 0) return' },
+      {
+        file: 'src/schemas/output-marks.ts',
+        find: 'if (baseOffset < end) throw',
+        replace: 'if (baseOffset < -1) throw',
+      },
+    ],
+  },
+  {
     name: 'transactional id per process',
     why: 'nobody fences the one before: both emit',
     changes: [
@@ -127,7 +145,7 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
   const id = \`\${appId}-\${ids.get(options.fenceProducer)}-lane-\${lane}\`
   const producer = await options.fenceProducer(id)\n`,
       },
-      { file: FENCE, find: '/** A new leader may', replace: 'const ids = new WeakMap()\n/** A new leader may' },
+      { file: FENCE, find: '/** For a moment a new', replace: 'const ids = new WeakMap()\n/** For a moment a new' },
     ],
   },
   {

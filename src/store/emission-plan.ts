@@ -1,7 +1,7 @@
 import type { OutgoingMessage, PartitionMessages } from '../runtime/kafka/port.ts'
 import { cloudEventHeaders, continueTrace } from '../schemas/headers.ts'
 import { ANOMALY_TOPIC, DEAD_LETTER_TOPIC } from '../schemas/topics.ts'
-import type { EventRow } from '../store/event-row.ts'
+import type { EventRow } from './event-row.ts'
 
 export interface PlanOptions {
   readonly lane: number

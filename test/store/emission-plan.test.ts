@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assertDense, BrokenSequence, planEmission } from '../../src/processor/emission-plan.ts'
+import { assertDense, BrokenSequence, planEmission } from '../../src/store/emission-plan.ts'
 import type { EventRow } from '../../src/store/event-row.ts'
 
 const row = (laneSeq: number, topic = 'fulfillment.shipment.v1', over: Partial<EventRow> = {}): EventRow => ({
