@@ -145,8 +145,10 @@ async function rebuildFenced(
     return { kind: 'would_rebuild', ...result }
   }
   const readAnewFrom = fromStart ? log.start : undefined
+  const inputId = fromStart ? (await offsets.topicIds([topic])).get(topic) : undefined
   await reach('rebuild_judged')
-  const rebuilt = await rebuildLane(pool, { row, ledger, events, readAnewFrom, sentAgain, actor, reason }, (step) =>
+  const change = { row, ledger, events, readAnewFrom, inputId, sentAgain, actor, reason }
+  const rebuilt = await rebuildLane(pool, change, (step) =>
     step === 'before_begin' ? undefined : reach(`rebuild_${step}`),
   )
   if (rebuilt.kind === 'ambiguous') return { kind: 'foreign', detail: rebuilt.detail }

@@ -17,16 +17,19 @@ export function deadLetterOf(record: LaneRecord): DeadLetter | undefined {
   return { offset, key, value, headers, reason, detail, recordTimeMs: timestampMs, about, replay: replayOf(headers) }
 }
 
-/** The message that says that a record was kept; its id follows from the record's place. */
+/**
+ * The message that says that a record was kept; its id follows from the record's place. The same offset of another log
+ * is another place.
+ */
 export function noticeOf(
   letter: DeadLetter,
-  { topic, lane }: Position,
+  { topic, lane, logId }: Position,
   traceparent: string | null,
   nowMs: number,
 ): Writes['events'][number] {
   const { offset, reason, value } = letter
   const key = (letter.key?.toString('utf8') ?? '').replaceAll('\0', '').slice(0, KEY_CHARS_MAX).toWellFormed()
-  const cause = `${topic}/${lane}/${offset}`
+  const cause = logId === undefined ? `${topic}/${lane}/${offset}` : `${topic}/${lane}/${logId}/${offset}`
   return {
     topic: DEAD_LETTER_TOPIC,
     eventId: eventId('', '', cause, KIND, DEAD_LETTER_TOPIC),

@@ -139,8 +139,8 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
     return { kind: 'halted', reason, detail, isNew: judgement.kind === 'halt' }
   }
   const { next, ledger } = judgement
-  const { brakeVersion, hasImported } = row
-  const position = { topic, lane, next, ledger, brakeVersion, hasImported }
+  const { brakeVersion, hasImported, logId } = row
+  const position = { topic, lane, next, ledger, brakeVersion, hasImported, logId }
   const outputs = adoptIds(reading.outputs, reading.outputIds)
   await brakesOf(session, position) // Known from here on, so that no batch asks.
   if (judgement.kind === 'fresh') {

@@ -17,6 +17,8 @@ export interface Position {
   readonly brakeVersion: number
   /** Some events that are emitted are to be derived again, and have their numbers; left out: none. */
   readonly hasImported?: boolean
+  /** Names the log, if it is not the first that the lane reads. */
+  readonly logId?: string | undefined
 }
 
 export type CallbackOfOrder = Callback & { readonly outTradeNo: string }

@@ -28,6 +28,8 @@ export interface LaneRow {
   readonly suspect: { readonly offset: number; readonly deaths: number } | undefined
   /** Some of its numbers were read back from the output topics (`imported-events.ts`). */
   readonly hasImported: boolean
+  /** Names the log that it reads, after it was begun anew; undefined: it is the first. */
+  readonly logId: string | undefined
   readonly updatedAtMs: number
 }
 
@@ -49,6 +51,7 @@ interface Row {
   suspect_offset: string | null
   suspect_deaths: number
   has_imported: boolean
+  log_id: string | null
   updated_at_ms: string
 }
 
@@ -56,7 +59,7 @@ const COLUMNS = `topic, lane, start_offset, next_seq, applied_offset, settled_se
   halted_detail, ${ms('halted_at')} as halted_at_ms, dead_letter_offsets, owner_deaths,
   coalesce((select jsonb_agg(jsonb_build_array(lower(r), upper(r)) order by r) from unnest(skips) r), '[]') as skips,
   suspect_offset, suspect_deaths, exists (select from imported_events i where i.lane = lanes.lane) as has_imported,
-  ${ms('updated_at')} as updated_at_ms`
+  log_id, ${ms('updated_at')} as updated_at_ms`
 
 const laneRowOf = (row: Row): LaneRow => ({
   topic: row.topic,
@@ -79,6 +82,7 @@ const laneRowOf = (row: Row): LaneRow => ({
       ? undefined
       : { offset: int(row.suspect_offset), deaths: row.suspect_deaths },
   hasImported: row.has_imported,
+  logId: row.log_id ?? undefined,
   updatedAtMs: int(row.updated_at_ms),
 })
 

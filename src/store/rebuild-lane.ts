@@ -19,6 +19,8 @@ export interface RebuildRequest {
   readonly events: AsyncIterable<readonly ImportedEvent[]>
   /** The lane reads another log than before, from this offset on; undefined: it goes on where it stands. */
   readonly readAnewFrom: number | undefined
+  /** The id of the topic that is read anew; left out: unknown. */
+  readonly inputId?: string | undefined
   /** Topics that have lost what they had, and how many events of each are sent again; kept with the action. */
   readonly sentAgain?: Readonly<Record<string, number>>
   readonly actor: string
@@ -51,7 +53,7 @@ export async function rebuildLane(
   request: RebuildRequest,
   onStep: OnStep<TransactionStep | 'imported'> = noSteps,
 ): Promise<Rebuilt> {
-  const { row, ledger, events, readAnewFrom, sentAgain, actor, reason } = request
+  const { row, ledger, events, readAnewFrom, inputId, sentAgain, actor, reason } = request
   const wanted = Math.max(0, ledger - row.nextSeq)
   try {
     return await transaction(
@@ -67,7 +69,7 @@ export async function rebuildLane(
          where topic = $1 and lane = $2`,
           [row.topic, row.lane, ledger],
         )
-        if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom)
+        if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom, nextLogId(row.logId, inputId))
         const haltedReason = row.halted?.reason
         const { topic, lane } = row
         const target = { topic, lane, haltedReason, ledger, imported: wanted, readAnewFrom, sentAgain }
@@ -86,13 +88,14 @@ export async function rebuildLane(
 
 /**
  * Facts have no offset in their identity, so that a log may be read again from anywhere. Dead letters have: those of the
- * log before go below zero, so that the new one's are not taken for them.
+ * log before go below zero, so that the new one's are not taken for them; and their notices are named by the log from
+ * here on, so that no id is used again.
  */
-async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number): Promise<void> {
+async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number, logId: string): Promise<void> {
   await tx.query(
     `update lanes set applied_offset = $3, previous_offset = $3, skips = '{}', dead_letter_offsets = '{}',
-       suspect_offset = null, suspect_deaths = 0, owner_deaths = 0 where topic = $1 and lane = $2`,
-    [topic, lane, from],
+       suspect_offset = null, suspect_deaths = 0, owner_deaths = 0, log_id = $4 where topic = $1 and lane = $2`,
+    [topic, lane, from, logId],
   )
   await tx.query(
     `update dead_letters set kafka_offset = m.lowest - 1 - kafka_offset
@@ -100,6 +103,16 @@ async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number)
      where topic = $1 and lane = $2 and kafka_offset >= 0`,
     [topic, lane],
   )
+}
+
+/**
+ * By the topic's id, and no chance: where Postgres is set back to before and the log is begun anew again, its notices
+ * must have the ids that they had. A log that is begun a second time is another one.
+ */
+export function nextLogId(before: string | undefined, inputId = ''): string {
+  const id = inputId === '' ? 'log' : inputId
+  const [name, times = '1'] = (before ?? '').split('.')
+  return name === id ? `${id}.${Number(times) + 1}` : id
 }
 
 /** The order of a record that the lane has applied, and where it stood; undefined: no delivery of it is kept. */

@@ -3,6 +3,7 @@ import { Kafka, logLevel } from '../../src/runtime/kafka/kafkajs.ts'
 import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import {
+  DEAD_LETTER_TOPIC,
   INPUT_TOPIC,
   INVENTORY_TOPIC,
   POINTS_TOPIC,
@@ -15,6 +16,7 @@ import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exa
 import { groupTool } from '../helpers/groups.ts'
 import { createInstallation, payment, type Installation } from '../helpers/installation.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
+import { javaConsume } from '../helpers/java-consumer.ts'
 import { commandOf, expectAudit, follow, remedyOf } from '../helpers/remedy.ts'
 import { stackEnv } from '../helpers/stack.ts'
 import { until } from '../helpers/until.ts'
@@ -259,6 +261,34 @@ test('a partition is added to the input topic: no processor starts; made anew an
     await untilOut(processor)
   })
   await expectExact(ANEW)
+})
+
+test('dead letters at the same offset of the old and the new input topic: no two notices have one id', async () => {
+  const bury = (count: number) =>
+    Array.from({ length: count }, () => it.sendRaw(0, null, Buffer.from('no schema'))).reduce((a, b) => a.then(() => b))
+  const untilBuried = (count: number) => (processor: RunningProcessor) =>
+    until(
+      `${count} notices are out`,
+      () => processor.lanes().reduce((sum, { ledger = 0 }) => sum + ledger, 0) === 3 * paid.length + count,
+      60_000,
+    )
+  await bury(1)
+  await work(untilBuried(1))
+  for (const round of [1, 2]) {
+    if (round === 1) {
+      await recreate(INPUT_TOPIC)
+      await follow(commandOf(ANEW, 'topics create'), { lanes: LANES }, it.env())
+      await bury(6)
+    } else await groupTool(it).delete('ledger') // The same topic is read from its start once more.
+    await work(async (processor) => {
+      await untilHalted('applied_above_log', 'offsets_missing', 'ledger_missing')(processor)
+      await remedy(ANEW)
+      await untilBuried(1 + 6 * round)(processor)
+    })
+  }
+  const notices = await javaConsume({ topics: [it.topics.name(DEAD_LETTER_TOPIC)], atLeast: 13 })
+  expect(notices).toHaveLength(13)
+  expect(new Set(notices.map(({ headers }) => headers['ce_id'])).size).toBe(13)
 })
 
 test('a partition is added to an output topic: no processor starts; made anew and sent again, it ends exact', async () => {

@@ -22,6 +22,7 @@ export const laneResult = (row: LaneRow) => ({
   suspect_offset: row.suspectOffset,
   suspect_deaths: row.suspectDeaths,
   has_imported: false, // No history tells a lost ledger from the output topics.
+  log_id: null,
   updated_at_ms: row.updatedAtMs,
 })
 
