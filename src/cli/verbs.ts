@@ -16,6 +16,8 @@ import { addDlqInspect } from './dlq-inspect.ts'
 import { addDlqList } from './dlq-list.ts'
 import { addDlqReplay } from './dlq-replay.ts'
 import { addHeldList } from './held-list.ts'
+import { addInputSave } from './input-save.ts'
+import { addInputSend } from './input-send.ts'
 import { addLaneRebuild } from './lane-rebuild.ts'
 import { addLaneResume } from './lane-resume.ts'
 import { addLaneSkip } from './lane-skip.ts'
@@ -51,6 +53,7 @@ export const VERBS: Readonly<
     verbs: [addDlqDiscard, addDlqInspect, addDlqList, addDlqReplay],
   },
   held: { about: 'facts that wait for their order or payment', verbs: [addHeldList] },
+  input: { about: 'the input topic, where it has to be made anew', verbs: [addInputSave, addInputSend] },
   lane: {
     about: 'the partitions of the input topic, each with one owner',
     verbs: [addLaneRebuild, addLaneResume, addLaneSkip, addLaneStatus],

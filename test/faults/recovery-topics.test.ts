@@ -1,3 +1,6 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Kafka, logLevel } from '../../src/runtime/kafka/kafkajs.ts'
 import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
@@ -255,6 +258,39 @@ test('a partition is added to the input topic: no processor starts; made anew an
   await recreate(INPUT_TOPIC)
   await follow(commandOf(ADDED, 'topics create'), { lanes: LANES }, it.env())
   await pay(3)
+  await work(async (processor) => {
+    await untilHalted('applied_above_log', 'offsets_missing')(processor)
+    await remedy(ANEW)
+    await untilOut(processor)
+  })
+  await expectExact(ANEW)
+})
+
+test('records lie in the added partition, and others are not applied: kept, sent into the new topic, it ends exact', async () => {
+  const late = Array.from({ length: 9 }, (_, n) => `L${n}`)
+  await it.createOrders(late)
+  await addPartition(INPUT_TOPIC)
+  // As a gateway keys that knows of three: into any of the partitions, the first two being full of lanes' orders.
+  const kafka = new Kafka({ brokers: stackEnv().KAFKA_BROKERS.split(','), logLevel: logLevel.NOTHING })
+  const producer = kafka.producer({ allowAutoTopicCreation: false })
+  await producer.connect()
+  const messages = late.map((order, n) => ({ key: order, value: it.encode(payment(order).callback), partition: n % 3 }))
+  await until('the partition has a leader', () =>
+    producer.send({ topic: it.topics.name(INPUT_TOPIC), messages, acks: -1 }),
+  )
+  await producer.disconnect()
+  paid.push(...late)
+  await expectRefusal(INPUT_TOPIC)
+
+  const file = join(await mkdtemp(join(tmpdir(), 'paidonce-')), 'unapplied.jsonl')
+  const keep = (verb: string) => commandOf(ADDED, `input ${verb}`).replace('unapplied.jsonl', file)
+  const saved = await follow(keep('save'), {}, it.env())
+  expect([saved.code, saved.stdout]).toEqual([0, expect.stringContaining('9 records are in')])
+  const early = await follow(keep('send'), {}, it.env())
+  expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('has 3 partitions, 2 are recorded')])
+  await recreate(INPUT_TOPIC)
+  await follow(commandOf(ADDED, 'topics create'), { lanes: LANES }, it.env())
+  expect((await follow(keep('send'), {}, it.env())).code).toBe(0)
   await work(async (processor) => {
     await untilHalted('applied_above_log', 'offsets_missing')(processor)
     await remedy(ANEW)
