@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
+import type { Log } from '../runtime/log.ts'
 import { createEventReader } from '../schemas/event-reader.ts'
 import {
   eventOf,
@@ -58,6 +59,7 @@ interface Parts {
   readonly pool: pg.Pool
   readonly appId: string
   readonly registryUrl: string
+  readonly log: Log
   readonly offsets: OffsetReader
   readonly readers: OutputReaders
 }
@@ -88,7 +90,7 @@ export async function rebuildLedger(
     await reach('rebuild_before_fence')
     if (!request.dryRun)
       producer = await createFenceProducer(settings, log).fence(transactionalId(appId, request.row.lane))
-    return await rebuildFenced({ pool, appId, registryUrl, offsets, readers }, request, producer)
+    return await rebuildFenced({ pool, appId, registryUrl, log, offsets, readers }, request, producer)
   } catch (error) {
     if (error instanceof ForeignRecord) return { kind: 'foreign', detail: error.message }
     if ((error as { type?: unknown }).type === 'INVALID_PRODUCER_EPOCH') return { kind: 'fenced' }

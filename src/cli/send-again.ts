@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { CommittedOffset, LaneProducer } from '../runtime/kafka/port.ts'
+import type { Log } from '../runtime/log.ts'
 import { createCodec } from '../schemas/codec.ts'
 import { planEmission } from '../store/emission-plan.ts'
 import { countEventsOf, eventsOfTopic, type EventRange } from '../store/events-of-topic.ts'
@@ -30,6 +31,7 @@ export interface SendOptions {
   readonly appId: string
   readonly registryUrl: string
   readonly topicPrefix: string
+  readonly log: Log
 }
 
 /**
@@ -41,11 +43,10 @@ export async function sendAgain(
   producer: LaneProducer,
   plan: readonly SendAgain[],
   ledger: CommittedOffset,
-  { pool, appId, registryUrl, topicPrefix }: SendOptions,
+  { pool, appId, registryUrl, topicPrefix, log }: SendOptions,
 ): Promise<void> {
   if (plan.every(({ events }) => events === 0)) return
-  const { cliLog } = await import('./connect.ts')
-  const { encode } = await createCodec(registryUrl, topicPrefix, cliLog(process.env))
+  const { encode } = await createCodec(registryUrl, topicPrefix, log)
   for (const range of plan)
     for await (const page of eventsOfTopic(pool, range)) {
       const options = { lane: range.lane, topicPrefix, source: `/paidonce/${appId}`, encode }

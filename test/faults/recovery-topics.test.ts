@@ -2,6 +2,8 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { sendAgain } from '../../src/cli/send-again.ts'
+import { createFenceProducer } from '../../src/runtime/kafka/fence-producer.ts'
 import { Kafka, logLevel } from '../../src/runtime/kafka/kafkajs.ts'
 import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -9,11 +11,14 @@ import {
   DEAD_LETTER_TOPIC,
   INPUT_TOPIC,
   INVENTORY_TOPIC,
+  ledgerGroup,
   POINTS_TOPIC,
   RETENTION_MS,
   SHIPMENT_TOPIC,
+  transactionalId,
   type TopicName,
 } from '../../src/schemas/topics.ts'
+import { countEventsOf } from '../../src/store/events-of-topic.ts'
 import type { RunningProcessor } from '../../src/processor/start.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
 import { groupTool } from '../helpers/groups.ts'
@@ -194,6 +199,51 @@ test('one is made anew between two events of a lane that works: nothing of the s
     await untilHalted('output_made_anew')(processor)
     const seen = await readEvents(it.topics)
     expect(seen.filter(({ topic }) => topic === INVENTORY_TOPIC)).toEqual([])
+    await remedy(OUTPUT)
+    await untilOut(processor)
+  })
+  await expectExact(OUTPUT)
+})
+
+/** As a run of `lane rebuild` that dies when it has sent events 0 to 9 of lane 1 again. */
+async function sendPart() {
+  const [log, { appId, prefix: topicPrefix }] = [createLog('test', 'silent'), it.topics]
+  const brokers = stackEnv().KAFKA_BROKERS.split(',')
+  const producer = await createFenceProducer({ brokers, ssl: false }, log).fence(transactionalId(appId, 1))
+  const ledger = (await groupTool(it).offsets('ledger')).get(1)
+  if (ledger === undefined) throw new Error('the lane has no ledger')
+  const range = { lane: 1, topic: SHIPMENT_TOPIC, after: -1, below: 10, since: new Date(0) }
+  const events = await countEventsOf(it.database.pool, range)
+  await sendAgain(
+    producer,
+    [{ ...range, events }],
+    { group: ledgerGroup(appId), topic: it.topics.name(INPUT_TOPIC), partition: 1, ...ledger },
+    { pool: it.database.pool, appId, topicPrefix, log, registryUrl: stackEnv().SCHEMA_REGISTRY_URL },
+  )
+  await producer.close()
+  return events
+}
+
+test('the remedy dies when it has sent a part again, and somebody resumes: halted again; run again, it ends exact', async () => {
+  await recreate(SHIPMENT_TOPIC)
+  await make(SHIPMENT_TOPIC)
+  await work(async (processor) => {
+    await untilHalted('output_made_anew')(processor)
+    expect(await sendPart()).toBe(4)
+    const resume = "paidonce lane resume 1 --reason 'it was sent again' --yes"
+    const fences = async () => {
+      const { rows } = await it.database.pool.query<{ fences: string }>('select fences from lanes where lane = 1')
+      return rows[0]?.fences
+    }
+    const before = await fences()
+    expect((await follow(resume, {}, it.env())).code).toBe(0)
+    await until('it has fenced anew', async () => (await fences()) !== before, 30_000)
+    await until('its row says so', async () => {
+      const { rows } = await it.database.pool.query<{ halted_reason: string | null }>(
+        'select halted_reason from lanes where lane = 1',
+      )
+      return rows[0]?.halted_reason === 'output_made_anew'
+    })
     await remedy(OUTPUT)
     await untilOut(processor)
   })
