@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { CallbackRequest, Rejection } from './provider.ts'
-import type { QueryAnswer, RefusedReason } from './query.ts'
+import type { QueryAnswer, QueryClient, RefusedReason } from './query.ts'
 import type { QueryHttp, QueryRequest } from './query-http.ts'
 import type { RateLimit } from './rate-limit.ts'
 
@@ -30,10 +30,18 @@ export async function exchange(
   if (fetched.kind === 'unusable') return refuse(fetched.reason)
   const saidMs = retryAfterMs(fetched.headers['retry-after'])
   if (fetched.status === 429) return rateLimited(limit, saidMs)
-  limit.recover()
   if (fetched.status >= 500) return systemError(saidMs)
   return { ...fetched, kind: 'arrived' }
 }
+
+/** A client whose provider counts as well again once it has answered: what is too much also comes under status 200. */
+export const recovering = (client: QueryClient, { limit }: QueryMeans): QueryClient => ({
+  ask: async (target, signal) => {
+    const answer = await client.ask(target, signal)
+    if (answer.kind === 'answered' || answer.kind === 'not_found') limit.recover()
+    return answer
+  },
+})
 
 /** The provider asks us to slow down: so does every question after this one. */
 export const rateLimited = (limit: RateLimit, saidMs?: number): QueryAnswer => ({

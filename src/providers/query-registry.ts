@@ -4,7 +4,7 @@ import { createAlipayQuery } from './alipay/query.ts'
 import { alipayQuerySection, bindAlipayQuery } from './alipay/query-config.ts'
 import type { ConfigFiles } from './config-files.ts'
 import type { QueryClient } from './query.ts'
-import type { QueryMeans } from './query-exchange.ts'
+import { recovering, type QueryMeans } from './query-exchange.ts'
 import type { Problem, QuerySection } from './query-section.ts'
 import { stripeConfig } from './stripe/config.ts'
 import { createStripeQuery } from './stripe/query.ts'
@@ -44,7 +44,11 @@ function entry<Merchant, Section extends QuerySection, Config>(parts: {
     ...{ merchantSection, section },
     bind: (given, merchant, problem) => {
       const config = parts.bind(given as Section, merchant as Merchant, problem)
-      return { section: given as Section, bodyBytesMax, create: (means) => parts.create(config, means) }
+      return {
+        section: given as Section,
+        bodyBytesMax,
+        create: (means) => recovering(parts.create(config, means), means),
+      }
     },
   }
 }

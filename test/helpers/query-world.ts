@@ -30,6 +30,8 @@ export interface QueryWorld {
   readonly keys: readonly SenderKeys[]
   readonly dateOf: (atMs: number) => Date
   now: Date
+  /** Added to what has passed. */
+  laterMs: number
   readonly clock: Clock
   /** Callbacks of a provider, each with whom it is to. */
   readonly told: (provider: PaymentProvider, ...events: readonly PlannedCallback['event'][]) => Told[]
@@ -58,12 +60,13 @@ export async function createQueryWorld(options: {
     ...{ spreadMs: 10_000, againMs: 10_000, providers: { wechatpay: 1, 'wechatpay-v2': 1, alipay: 1, stripe: 1 } },
     stories: { refund_failed: 0.1, refunded_partly: 0.2, refunded_fully: 0.1, combined: 0, second_payment: 0 },
   })
-  const clock: Clock = { now: () => world.now, elapsedMs: () => performance.now() }
+  const clock: Clock = { now: () => world.now, elapsedMs: () => performance.now() + world.laterMs }
   const agents = createAgents()
   const closing: (() => Promise<void>)[] = []
   const asked: QueryLine[] = []
   const world: QueryWorld = {
     ...{ directory, queriesDir, keys, dateOf, clock, asked },
+    laterMs: 0,
     // An hour after the run began: all has happened.
     now: new Date(START.getTime() + 3_600_000),
     told: (provider, ...events) =>

@@ -155,10 +155,15 @@ describe.each(QUERIED)('%s', (provider) => {
   test('after 429 nobody asks for a while', async () => {
     const one = first(provider)
     const asking = world.client(provider, one.merchant, await world.serve('rate_limited'))
-    await ask(asking, paymentOf(one))
+    const limited = { kind: 'try_later', reason: 'rate_limited' }
+    expect(await ask(asking, paymentOf(one))).toEqual({ ...limited, afterMs: 1_000 })
     const count = world.asked.length
-    expect(await ask(asking, paymentOf(one))).toMatchObject({ kind: 'try_later', reason: 'rate_limited' })
+    expect(await ask(asking, paymentOf(one))).toMatchObject(limited)
     expect(world.asked).toHaveLength(count)
+    // Also where it comes under status 200.
+    world.laterMs += 1_000
+    expect(await ask(asking, paymentOf(one))).toEqual({ ...limited, afterMs: 2_000 })
+    expect(world.asked).toHaveLength(count + 1)
   })
 
   test('more than the merchant’s own rate is not sent', async () => {
