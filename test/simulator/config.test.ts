@@ -10,6 +10,8 @@ test('shares are read by name', () => {
   const config = read({ PROVIDER_SHARES: 'alipay=0.5, stripe=1', STORY_SHARES: 'forged=0,second_payment=0.25' })
   expect(config.PROVIDER_SHARES).toEqual({ alipay: 0.5, stripe: 1 })
   expect(config.STORY_SHARES).toEqual({ forged: 0, second_payment: 0.25 })
+  expect(read({ QUERY_FAULT_SHARES: 'slow=0.5,reset=0.5' }).QUERY_FAULT_SHARES).toEqual({ slow: 0.5, reset: 0.5 })
+  expect(read({})).toMatchObject({ QUERY_FAULT_SHARES: {}, QUERY_SLOW_MS: 15_000 })
   expect(read({})).toMatchObject({ TIME_SCALE: 0.01, ORDERS: 1_000, GATEWAY_URLS: ['http://g:1', 'http://g:2'] })
 })
 
@@ -21,6 +23,8 @@ test.for([
   ['STORY_SHARES', 'paid=0.5', 'created_late, unknown'],
   ['TIME_SCALE', '1.5', 'from 0 to 1'],
   ['QUERY_PORT', '70000', '65535'],
+  ['QUERY_FAULT_SHARES', 'fast=0.5', 'slow, reset, truncated'],
+  ['QUERY_FAULT_SHARES', 'slow=0.5,reset=0.6', 'not come to more than 1'],
 ] as const)('%s=%s is refused with what it may be', ([name, value, remedy]) => {
   const complaint = () => read({ [name]: value })
   expect(complaint).toThrow(BadConfiguration)
