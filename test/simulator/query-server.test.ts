@@ -363,6 +363,33 @@ describe('Stripe', () => {
   })
 })
 
+test('a question that another key signed, or that was signed over something else, is nobody’s', async () => {
+  const path = '/v3/pay/transactions/out-trade-no/T1?mchid=1'
+  const { mchid, apiCertificate } = keysOf('shop').wechatpay
+  const own = { mchid, serial: apiCertificate.serial, privateKey: privateKeyOf('shop', 'wechatpay') }
+  const statusOf = async (caller: typeof own, signedPath = path, at = now) => {
+    const authorization = authorize({ method: 'GET', path: signedPath }, caller, at)
+    return (await fetch(server.url + path, { headers: { authorization } })).status
+  }
+  expect(await statusOf(own)).toBe(404)
+  expect(await statusOf({ ...own, privateKey: privateKeyOf('books', 'wechatpay') })).toBe(401)
+  expect(await statusOf({ ...own, serial: 'AB' })).toBe(401)
+  expect(await statusOf(own, `${path}&more=1`)).toBe(401)
+  expect(await statusOf(own, path, new Date(now.getTime() - 301_000))).toBe(401)
+
+  const { appId } = keysOf('shop').alipay
+  const content = { out_trade_no: 'T1' }
+  const answerTo = async (privateKey: typeof own.privateKey, change = (body: string) => body) => {
+    const { path: address, body } = signRequest('alipay.trade.query', content, { appId, privateKey }, now)
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    return (await fetch(server.url + address, { method: 'POST', body: change(body), headers })).text()
+  }
+  const key = privateKeyOf('shop', 'alipay')
+  expect(await answerTo(key)).toContain('ACQ.TRADE_NOT_EXIST')
+  expect(await answerTo(privateKeyOf('books', 'alipay'))).toContain('isv.invalid-signature')
+  expect(await answerTo(key, (body) => body.replace('T1', 'T2'))).toContain('isv.invalid-signature')
+})
+
 test('every question is told, and an unknown address is none', async () => {
   const count = asked.length
   expect((await fetch(`${server.url}/nowhere`)).status).toBe(404)
