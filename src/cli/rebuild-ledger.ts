@@ -12,6 +12,7 @@ import {
   type OutputReaders,
 } from '../schemas/output-log.ts'
 import { writeMarks, type OutputMarks } from '../schemas/output-marks.ts'
+import { readLedger } from '../store/read-ledger.ts'
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
 import { isTrueOf, judgeRebuild, lackingIn, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
 import type { LaneRow } from '../store/lane-row.ts'
@@ -114,7 +115,9 @@ async function rebuildFenced(
   const { topic, lane } = row
   const [group, before, ranges] = [
     await offsets.committed(inputGroup(appId), topic, lane),
-    await offsets.committed(ledgerGroup(appId), topic, lane),
+    producer === undefined
+      ? await offsets.committed(ledgerGroup(appId), topic, lane)
+      : await readLedger(producer, offsets, { appId, topic, topicPrefix: readers.topicPrefix, lane }),
     await rangesOf(offsets, readers, lane),
   ]
   const log = await offsets.logRange(topic, lane)

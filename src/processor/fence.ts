@@ -3,6 +3,7 @@ import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka
 import type { Log } from '../runtime/log.ts'
 import type { CreateConnection } from '../runtime/postgres.ts'
 import { adoptIds, readMarks, writeMarks } from '../schemas/output-marks.ts'
+import { readLedger } from '../store/read-ledger.ts'
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
 import { haltLane, type LaneRow, type Survived } from '../store/lane-row.ts'
 import { OWNER_DEATHS_SUSPECT } from '../store/suspect.ts'
@@ -41,8 +42,9 @@ const READ_AGAIN_MS = 500
 
 /**
  * Begins an incarnation: fence, then read, then judge. Reads count only after the fence, as only then nobody older can
- * change them. A lane without a ledger writes it here, before its first batch; a lane that must not go on is halted in
- * its row, and keeps its offsets from expiring.
+ * change them; that of the ledger only with a witness, as a new coordinator may answer with an old one. An old group
+ * offset does no harm: more is read again. A lane without a ledger writes it here, before its first batch; a lane that
+ * must not go on is halted in its row, and keeps its offsets from expiring.
  * @throws whatever Kafka or Postgres throw: nothing has begun, try again later
  */
 export async function fence(
@@ -60,7 +62,7 @@ export async function fence(
     await reach('fence_after_init')
     const [group, ledger, range, outputIds] = await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
-      offsets.committed(ledgerGroup(appId), topic, lane),
+      readLedger(producer, offsets, { ...options, lane }),
       offsets.logRange(topic, lane),
       readOutputIds(options),
     ])

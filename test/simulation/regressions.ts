@@ -18,4 +18,6 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly was: string
     was: 'the same, with the group set back between the join and a fence that waited for a restored Postgres',
   },
   { seed: 3047447184, was: 'Postgres was set back twice, the second time to what the first had thrown away' },
+  { seed: 5299, was: 'a coordinator that had just taken over said an older ledger: an event went out twice' },
+  { seed: 5123, was: 'a coordinator that had just taken over said an older ledger, and the lane halted for it' },
 ]

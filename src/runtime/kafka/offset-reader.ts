@@ -18,18 +18,26 @@ export async function createOffsetReader(
       await session.close()
       throw error
     })
-  return {
-    committed: async (group, topic, partition) => {
-      const topics = await session.run(`Reading the offsets of ${group}`, (admin) =>
-        admin.fetchOffsets({ groupId: group, topics: [topic] }),
-      )
-      const found = topics
+  // One OffsetFetch, which the coordinator answers from one state.
+  const committedAtOnce: OffsetReader['committedAtOnce'] = async (group, topics, partition) => {
+    const answer = await session.run(`Reading the offsets of ${group}`, (admin) =>
+      admin.fetchOffsets({ groupId: group, topics: [...topics] }),
+    )
+    const committed = new Map<string, { offset: number; metadata: string }>()
+    for (const topic of topics) {
+      const found = answer
         .find((entry) => entry.topic === topic)
         ?.partitions.find((entry) => entry.partition === partition)
       if (found === undefined) throw new Error(`Kafka knows no partition ${topic}-${partition}`)
       // -1 is the broker's "no offset".
-      return Number(found.offset) < 0 ? undefined : { offset: Number(found.offset), metadata: found.metadata ?? '' }
-    },
+      if (Number(found.offset) >= 0)
+        committed.set(topic, { offset: Number(found.offset), metadata: found.metadata ?? '' })
+    }
+    return committed
+  }
+  return {
+    committedAtOnce,
+    committed: async (group, topic, partition) => (await committedAtOnce(group, [topic], partition)).get(topic),
     logRange: async (topic, partition) => {
       const ranges = await session.run(`Reading the range of ${topic}`, (admin) => admin.fetchTopicOffsets(topic))
       const found = ranges.find((entry) => entry.partition === partition)

@@ -86,7 +86,10 @@ export interface PlainProducer {
 /** Builds a new producer and fences every older one with the same transactional id (InitProducerId). */
 export type FenceProducer = (transactionalId: string) => Promise<LaneProducer>
 
-/** Offsets as the broker has them. Read after a fence only: a read straight after a commit can be stale. */
+/**
+ * Offsets as the broker has them. Read after a fence only: a read straight after a commit can be stale, and so can one
+ * from a coordinator that has just taken over (`store/read-ledger.ts`).
+ */
 export interface OffsetReader {
   /** `undefined`: the group has no offset for this partition. */
   readonly committed: (
@@ -94,6 +97,12 @@ export interface OffsetReader {
     topic: string,
     partition: number,
   ) => Promise<{ offset: number; metadata: string } | undefined>
+  /** Of several topics at one moment, by topic; absent: the group has no offset there. */
+  readonly committedAtOnce: (
+    group: string,
+    topics: readonly string[],
+    partition: number,
+  ) => Promise<ReadonlyMap<string, { offset: number; metadata: string }>>
   /**
    * The log's first offset, and the offset after the last record that may be read: the high watermark, unless a
    * transaction is open (nobody writes transactions to the input).

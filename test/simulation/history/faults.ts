@@ -30,6 +30,7 @@ export const FAULTS = [
   'gateway_kill',
   'trim',
   'output_anew',
+  'coordinator_moved',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
@@ -184,6 +185,10 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     if (lanes.some((log) => stableEnd(log) < logEnd(log))) return
     world.broker.recreate(topic)
     world.excused.add('output_made_anew')
+  },
+  coordinator_moved: ({ world: { broker }, random }) => {
+    const group = broker.group(random.pick([ledgerGroup(APP), ledgerGroup(APP), inputGroup(APP)]))
+    group.behind ??= group.before
   },
   restore: (scene) => restore(scene),
 }

@@ -40,11 +40,14 @@ const LOOK_STEPS = 40
 
 /** It halts lanes for good, so that little more happens on them. */
 const ANEW_SHARE = 0.05
+const MOVED_SHARE = 0.2
 
 function chooseKinds(seed: number, random: Random, also: readonly FaultKind[]): FaultKind[] {
   const share = random.pick([0, 0.15, 0.3, 0.5])
   const isAnew = createRandom(seed, 9).chance(ANEW_SHARE)
-  const isChosen = (kind: FaultKind) => (kind === 'output_anew' ? isAnew : random.chance(share))
+  const isMoved = createRandom(seed, 10).chance(MOVED_SHARE)
+  const isChosen = (kind: FaultKind) =>
+    kind === 'output_anew' ? isAnew : kind === 'coordinator_moved' ? isMoved : random.chance(share)
   const kinds = FAULTS.filter((kind) => isChosen(kind) || also.includes(kind))
   // Postgres set back to before a lane's first batch and its ledger lost: nothing is left that could tell.
   return kinds.includes('restore') ? kinds.filter((kind) => kind !== 'ledger_reset') : kinds

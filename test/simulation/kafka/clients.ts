@@ -3,6 +3,7 @@ import { fenceWith } from '../../../src/runtime/kafka/fence-with.ts'
 import type { FenceProducer, OffsetReader, OutgoingMessage, PlainProducer } from '../../../src/runtime/kafka/port.ts'
 import { kafkajsProducer, requestTimeout } from './kafkajs-producer.ts'
 import { partitionName, type Broker } from './broker.ts'
+import { readable, type Committed } from './group-offsets.ts'
 import { stableEnd } from './partition-log.ts'
 import type { Host } from '../world/queue.ts'
 import type { Network } from '../world/network.ts'
@@ -27,8 +28,14 @@ export function simulatedOffsets(host: Host, network: Network, broker: Broker): 
     committed: (group, topic, partition) => {
       const name = partitionName(topic, partition)
       // kafkajs cannot ask for stable offsets only: while markers are on their way the old value is read.
-      return read(`OffsetFetch ${group} ${name}`, () => broker.group(group).committed.get(name))
+      return read(`OffsetFetch ${group} ${name}`, () => readable(broker.group(group)).get(name))
     },
+    committedAtOnce: (group, topics, partition) =>
+      read(`OffsetFetch ${group} ${topics.length} topics`, () => {
+        const all = readable(broker.group(group))
+        const found = topics.map((topic) => [topic, all.get(partitionName(topic, partition))] as const)
+        return new Map(found.filter((entry): entry is readonly [string, Committed] => entry[1] !== undefined))
+      }),
     logRange: (topic, partition) => {
       const name = partitionName(topic, partition)
       return read(`ListOffsets ${name}`, () => {

@@ -10,9 +10,17 @@ export interface GroupOffsets {
   readonly committed: Map<string, Committed>
   readonly pending: Map<number, Map<string, Committed>>
   readonly epochs: Map<number, number>
+  /** As it was before the last commit. */
+  before: ReadonlyMap<string, Committed>
+  /** What a coordinator that has just taken over answers with, until its high watermark is there. */
+  behind: ReadonlyMap<string, Committed> | undefined
 }
 
-export const createGroupOffsets = (): GroupOffsets => ({ committed: new Map(), pending: new Map(), epochs: new Map() })
+export const createGroupOffsets = (): GroupOffsets => ({
+  ...{ committed: new Map(), pending: new Map(), epochs: new Map(), before: new Map(), behind: undefined },
+})
+
+export const readable = ({ behind, committed }: GroupOffsets) => behind ?? committed
 
 /** TxnOffsetCommit, version 1: no generation and no member, so that only the producer's epoch refuses anybody. */
 export function commitPending(
@@ -28,6 +36,8 @@ export function commitPending(
   const pending = known ?? new Map<string, Committed>()
   for (const [partition, committed] of offsets) pending.set(partition, committed)
   group.pending.set(producerId, pending)
+  // It is acknowledged when the high watermark has passed it.
+  group.behind = undefined
 }
 
 export function markOffsets(
@@ -39,5 +49,6 @@ export function markOffsets(
   const pending = group.pending.get(producerId)
   group.pending.delete(producerId)
   if (!isCommit || pending === undefined) return
+  group.before = new Map(group.committed)
   for (const [partition, committed] of pending) group.committed.set(partition, committed)
 }

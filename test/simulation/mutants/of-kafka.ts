@@ -9,9 +9,12 @@ const OWNERSHIP = 'src/processor/ownership.ts'
 const PLAN = 'src/store/emission-plan.ts'
 const PUBLISHER = 'src/gateway/batch-publisher.ts'
 
+const READ_LEDGER = 'readLedger(producer, offsets, { ...options, lane })'
+/** What was committed last, as a coordinator says it that may be behind. */
+const READ_AT_ONCE = 'offsets.committed(`${appId}.ledger`, topic, lane)'
 const READ_OFFSETS = `await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
-      offsets.committed(ledgerGroup(appId), topic, lane),
+      readLedger(producer, offsets, { ...options, lane }),
       offsets.logRange(topic, lane),
       readOutputIds(options),
     ])`
@@ -23,13 +26,23 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     name: 'offsets read before the fence',
     why: 'the old owner commits between the reading and the fence: its events go out twice',
     changes: [
-      { file: FENCE, find: FENCE_PRODUCER, replace: `  const early = ${READ_OFFSETS}\n${FENCE_PRODUCER}` },
+      {
+        file: FENCE,
+        find: FENCE_PRODUCER,
+        replace: `  const early = ${READ_OFFSETS.replace(READ_LEDGER, READ_AT_ONCE)}\n${FENCE_PRODUCER}`,
+      },
       {
         file: FENCE,
         find: `[group, ledger, range, outputIds] = ${READ_OFFSETS}`,
         replace: '[group, ledger, range, outputIds] = early',
       },
     ],
+  },
+  {
+    name: 'ledger read without a witness',
+    why: 'a coordinator that has just taken over answers with an older one: the last events go out twice',
+    faults: ['coordinator_moved'],
+    changes: [{ file: FENCE, find: READ_LEDGER, replace: READ_AT_ONCE }],
   },
   {
     name: 'ledger ignored',
