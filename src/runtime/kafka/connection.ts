@@ -50,7 +50,7 @@ const CONNECT_MS_MAX = 5_000
 const REQUEST_MS_MAX = 10_000
 
 /** kafkajs' own leaves Nagle's algorithm on, which holds a small request back while another is unanswered. */
-const socketFactory: ISocketFactory = ({ host: given, port, ssl, onConnect }) => {
+export const socketFactory: ISocketFactory = ({ host: given, port, ssl, onConnect }) => {
   const host = fromKafkajs(given)
   // The types say `ssl` is always there; without TLS it is null.
   const tls = ssl as typeof ssl | null
@@ -60,6 +60,9 @@ const socketFactory: ISocketFactory = ({ host: given, port, ssl, onConnect }) =>
       : connectTls({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), ...tls }, onConnect)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, KEEP_ALIVE_MS)
+  // kafkajs does it at every disconnect, also of what is closed: Node would wait each time for that socket to connect.
+  const unref = socket.unref.bind(socket)
+  socket.unref = () => (socket.destroyed ? socket : unref())
   return socket
 }
 

@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net'
+import type { ISocketFactory } from 'kafkajs'
 import { expect, test } from 'vitest'
-import { kafkaFor, kafkaSettings } from '../../../src/runtime/kafka/connection.ts'
+import { kafkaFor, kafkaSettings, socketFactory } from '../../../src/runtime/kafka/connection.ts'
 import { BadConfiguration } from '../../../src/runtime/config.ts'
 import { createLog } from '../../../src/runtime/log.ts'
 
@@ -40,4 +41,16 @@ test('a broker at an IPv6 address is reached there', async () => {
     })
   })
   expect(await asked).toBe('::1')
+})
+
+test('a closed socket gathers no listeners, however often kafkajs lets go of it', async () => {
+  const server = createServer((accepted) => accepted.destroy())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const asked = { host: '127.0.0.1', port, ssl: null } as unknown as Parameters<ISocketFactory>[0]
+  const socket = socketFactory({ ...asked, onConnect: () => undefined })
+  await new Promise((resolve) => socket.resume().once('close', resolve))
+  for (let disconnects = 0; disconnects < 11; disconnects++) socket.unref()
+  expect(socket.listenerCount('connect')).toBe(0)
+  server.close()
 })
