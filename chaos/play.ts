@@ -8,6 +8,7 @@ import { check, type Verdict } from './checker/check.ts'
 import { readCapture } from './checker/read-capture.ts'
 import type { Capture, FaultLine } from './checker/capture.ts'
 import { FAULTS } from './faults/catalogue.ts'
+import { LIMITS } from './limits.ts'
 import { startLoad } from './load.ts'
 import { runNemesis } from './nemesis.ts'
 import { sample } from './system/sample.ts'
@@ -45,16 +46,6 @@ const WARM_UP_MS = 20_000
 const SENDERS_MS_MAX = 300_000
 const DRAIN_MS_MAX = 120_000
 
-const LIMITS = {
-  /** A gateway has 4 s from a request's first byte; the rest is the way there and back through a proxy, as a sender sees it. */
-  answerMsMax: 4_250,
-  recoveryMsP95: 30_000,
-  /** In flight: what a gateway lets in. Unsent: the events of one batch of a lane at its largest. */
-  samplesMax: { rss_bytes: 600_000_000, handles: 1_000, in_flight: 4_096, unsent: 5_000 },
-  /** Of a process that lives long enough to have a slope; a heap that settles has less. */
-  rssBytesPerMinMax: 20_000_000,
-}
-
 /** Starts the system, plays load and faults, heals, waits for rest, writes everything down and has it checked. */
 export async function play(options: PlayOptions): Promise<Played> {
   const { dir, appId, seed, minutes } = options
@@ -74,7 +65,7 @@ export async function play(options: PlayOptions): Promise<Played> {
     const outputs = world.topics.slice(1)
     const follower = await javaFollow(world.kafka.brokers, outputs, (record) => void probe.push(record))
     const samples = sample(world)
-    const stalls = watchStalls(world.gatewayUrls)
+    const stalls = watchStalls('proxies', world.gatewayUrls)
     const startedLoadMs = performance.now()
     const load = startLoad(world, {
       seed,

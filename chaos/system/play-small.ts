@@ -10,7 +10,10 @@ import { planOf } from '../../src/simulator/plan.ts'
 import { runSimulation } from '../../src/simulator/start.ts'
 import { captureRun } from '../capture-run.ts'
 import { OUTPUTS } from '../checker/capture.ts'
+import { LIMITS } from '../limits.ts'
+import { CLOCK_STEP } from './managed.ts'
 import { untilDrained } from './until-drained.ts'
+import { stallsIn, watchStalls } from './watch-stalls.ts'
 
 export interface SmallOptions {
   readonly stack: Stack
@@ -26,6 +29,8 @@ export interface SmallOptions {
 }
 
 const PARTITIONS = 3
+/** Two cores at work on something else take their time. */
+const DRAIN_MS_MAX = 120_000
 const MERCHANTS = ['flowershop', 'bookshop'] as const
 
 /** Plays a small load on a stack of its own and writes it down for the checker. @returns the capture's folder */
@@ -50,7 +55,8 @@ export async function playSmall(options: SmallOptions): Promise<string> {
   }
   const logDir = join(dir, 'logs')
   const start = (name: string, main = `src/${name.replace(/-\d+$/, '')}/main.ts`) =>
-    startService({ name, main, env, logDir })
+    startService({ name, main, preload: CLOCK_STEP, env: { ...env, CLOCK_FILE: clockFile(name) }, logDir })
+  const clockFile = (name: string) => join(dir, `${name}.clock`)
   const keys = await createKeys(directories, MERCHANTS, new Date())
   await prepare(env, PARTITIONS)
   const made = await cli(env, 'token', 'create', '--name', 'chaos', '--role', 'admin', '--output', 'json')
@@ -66,6 +72,8 @@ export async function playSmall(options: SmallOptions): Promise<string> {
   try {
     const [gateway, api, ...processors] = services
     if (gateway === undefined || api === undefined) throw new Error('nothing started')
+    // The senders live in this process.
+    const senders = watchStalls('senders', [gateway.url])
     const meddling = options.meddle?.(processors, () => probe.length)
     await runSimulation({
       orders: planOf({
@@ -75,18 +83,17 @@ export async function playSmall(options: SmallOptions): Promise<string> {
       ...{ keys, gateways: [gateway.url], api: { url: api.url, token }, logFile: join(dir, 'simulation.jsonl') },
     })
     await meddling
-    await untilDrained(lanes, PARTITIONS, options.drainMs ?? 30_000)
+    const stalls = [...senders.stop(), ...stallsIn(clockFile('gateway'), 'gateway', [gateway.url])]
+    await untilDrained(lanes, PARTITIONS, options.drainMs ?? DRAIN_MS_MAX)
     await follower.stop()
     await Promise.all(services.map((service) => service.stop()))
     const capture = join(dir, 'capture')
-    const samplesMax = { rss_bytes: 1_000_000_000, handles: 1_000, in_flight: 4_096, unsent: 5_000 }
-    const limits = { answerMsMax: 4_000, recoveryMsP95: 30_000, samplesMax, rssBytesPerMinMax: 20_000_000 }
     await captureRun(
       {
-        ...{ about: { appId, topicPrefix, partitions: PARTITIONS, limits }, brokers, databaseUrl, registryUrl },
+        ...{ about: { appId, topicPrefix, partitions: PARTITIONS, limits: LIMITS }, brokers, databaseUrl, registryUrl },
         nodes: stack.kafka.nodes.map(({ name, dataDir }) => ({ name, dataDir })),
         ...{ simulationLog: join(dir, 'simulation.jsonl'), merchantsDir: directories.merchantsDir, logDir, probe },
-        ...{ faults: [], samples: [], metrics: [], secrets: [{ name: 'api token', value: token }] },
+        ...{ faults: stalls, samples: [], metrics: [], secrets: [{ name: 'api token', value: token }] },
       },
       capture,
     )

@@ -9,10 +9,10 @@ const TICK_MS = 50
 const STALL_MS = 50
 
 /**
- * The senders' proxies live in this process: when it gets no turn on a crowded machine, what passes them is late, as by a
- * toxic. That is no fault of the run's plan, and no gateway's.
+ * Senders, or their proxies, live in this process: when it gets no turn on a crowded machine, what passes them is late, as
+ * by a toxic. That is no fault of the run's plan, and no gateway's.
  */
-export function watchStalls(urls: readonly string[]) {
+export function watchStalls(target: string, urls: readonly string[]) {
   const lines: FaultLine[] = []
   let last = performance.now()
   const timer = setInterval(() => {
@@ -21,8 +21,9 @@ export function watchStalls(urls: readonly string[]) {
     if (lateMs < STALL_MS) return
     const untilMs = Date.now()
     const observed = `${Math.round(lateMs)} ms without a turn`
-    lines.push({ kind: STALL, target: 'proxies', fromMs: untilMs - lateMs, untilMs, observed, hinders: urls })
+    lines.push({ kind: STALL, target, fromMs: untilMs - lateMs, untilMs, observed, hinders: urls })
   }, TICK_MS)
+  timer.unref()
   return {
     stop: () => {
       clearInterval(timer)
@@ -42,7 +43,8 @@ export function stallsOfProcesses({ dir, gateways, gatewayUrls }: World): FaultL
   ]
 }
 
-function stallsIn(clockFile: string, target: string, hinders: readonly string[]): FaultLine[] {
+/** What the process with that clock file has seen. */
+export function stallsIn(clockFile: string, target: string, hinders: readonly string[]): FaultLine[] {
   const file = `${clockFile}.stalls`
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   return lines.flatMap((line): FaultLine[] => {

@@ -21,6 +21,8 @@ export interface ServiceOptions {
   readonly name: string
   /** A file to run, from the project's folder. */
   readonly main: string
+  /** Loaded before it (`node --import`). */
+  readonly preload?: string
   readonly env: NodeJS.ProcessEnv
   readonly logDir: string
   readonly port?: number
@@ -39,7 +41,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const logFile = join(logDir, `${name}.log`)
   const id = processes.launch({
     command: process.execPath,
-    args: [join(ROOT, options.main)],
+    args: [...(options.preload === undefined ? [] : ['--import', options.preload]), join(ROOT, options.main)],
     env: { ...options.env, PORT: String(port), METRICS_PORT: String(metricsPort) },
     logFile,
   })

@@ -27,7 +27,7 @@ beforeAll(async () => {
   dir = mkdtempSync(join(LOCAL_DIR, 'chaos', 'self-test-'))
   stack = await ownStack({ registryInMemory: true })
   good = readCapture(await playSmall({ stack, dir: join(dir, 'good'), seed: 7, orders: 80 }))
-}, 600_000)
+})
 afterAll(async () => {
   await stack.stop()
   rmSync(dir, { recursive: true, force: true })

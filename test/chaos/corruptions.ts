@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import type { Capture, LogLine, Row, Sample, SentLine, TopicRecord } from '../../chaos/checker/capture.ts'
+import type { Capture, FaultLine, LogLine, Row, Sample, SentLine, TopicRecord } from '../../chaos/checker/capture.ts'
 import { read, type ReadMessage } from '../../chaos/checker/reading.ts'
 
 /** A capture in which one thing is wrong, by the clause that must say so. */
@@ -17,6 +17,11 @@ const genuine = (good: Capture) =>
     good.log.filter(isSent),
     (line) => line.heard === 'success' && line.provider === 'wechatpay' && line.facts?.length === 1,
   )
+/** As WeChat Pay is to be told. */
+const REFUSED: Partial<SentLine> = {
+  ...{ heard: 'failure', status: 503 },
+  answer: 'application/json {"code":"FAIL","message":"失败"}',
+}
 const changeSent = (good: Capture, hash: string, change: Partial<SentLine>): Capture => ({
   ...good,
   log: good.log.map((line) => (isSent(line) && line.requestSha256 === hash ? { ...line, ...change } : line)),
@@ -67,6 +72,10 @@ const lastEvent = (good: Capture): ReadMessage =>
 const ledgerOf = (good: Capture, lane: number) => good.places.find(({ partition }) => partition === lane)?.ledger ?? 0
 const rowOf = (good: Capture, { message, topic }: ReadMessage) =>
   first('row of the event', good.tables.events, (row) => row['event_id'] === message.eventId && row['topic'] === topic)
+/** Besides the machine's own stalls, which are the capture's as well. */
+const addFault = (good: Capture, fault: FaultLine): Capture => ({ ...good, faults: [...good.faults, fault] })
+/** More than the stalls of any crowded machine excuse. */
+const LATE_MS = 60_000
 const isOutput = ({ topic }: { topic: string }) => topic.startsWith('fulfillment.')
 const aSample = (what: Sample['what'], value: number, atMs = 0): Sample => ({
   ...{ name: 'gateway-1', what, value, atMs, pid: 1 },
@@ -125,7 +134,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
   ],
   [
     'O2.merchant_differs',
-    (good) => changeSent(good, genuine(good).requestSha256 ?? '', { merchant: 'somebody', heard: 'failure' }),
+    (good) => changeSent(good, genuine(good).requestSha256 ?? '', { ...REFUSED, merchant: 'somebody' }),
   ],
   [
     'O3.order_differs',
@@ -336,7 +345,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
     }),
   ],
   ['O8.halted', (good) => changeRow(good, 'lanes', first('lane', good.tables.lanes), { halted_reason: 'flood' })],
-  ['O8.slow_recovery', (good) => ({ ...good, faults: [{ ...aFault, recoveryMs: 60_000 }] })],
+  ['O8.slow_recovery', (good) => addFault(good, { ...aFault, recoveryMs: 60_000 })],
   [
     'O9.sums_differ',
     (good) => {
@@ -344,18 +353,11 @@ export const CORRUPTIONS: readonly Corruption[] = [
       return replaceInBoth(good, record, rewrite(good, record, { amountMinor: (message.amountMinor ?? 0) + 1 }))
     },
   ],
-  ['O10.late_success', (good) => changeOneSent(good, { latencyMs: 6_000 })],
-  [
-    'O10.late_failure',
-    (good) =>
-      changeOneSent(good, {
-        ...{ latencyMs: 6_000, heard: 'failure', status: 503 },
-        answer: 'application/json {"code":"FAIL","message":"失败"}',
-      }),
-  ],
-  ['O10.unanswered', (good) => changeOneSent(good, { latencyMs: 5_000, heard: 'no_answer' })],
+  ['O10.late_success', (good) => changeOneSent(good, { latencyMs: LATE_MS })],
+  ['O10.late_failure', (good) => changeOneSent(good, { ...REFUSED, latencyMs: LATE_MS })],
+  ['O10.unanswered', (good) => changeOneSent(good, { latencyMs: LATE_MS, heard: 'no_answer' })],
   ['O10.wrong_form', (good) => changeOneSent(good, { answer: 'application/json {"code":"OK"}' })],
-  ['O11.poison_missing', (good) => ({ ...good, faults: [{ ...aFault, poison: [{ partition: 0, offset: 100_000 }] }] })],
+  ['O11.poison_missing', (good) => addFault(good, { ...aFault, poison: [{ partition: 0, offset: 100_000 }] })],
   [
     'O11.dead_letter_unexpected',
     (good) => addRow(good, 'dead_letters', { lane: 0, kafka_offset: 1, reason: 'undecodable', detail: '' }),
@@ -389,7 +391,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
       }
     },
   ],
-  ['O14.action_without_row', (good) => ({ ...good, faults: [{ ...aFault, actions: ['brake_set'] }] })],
+  ['O14.action_without_row', (good) => addFault(good, { ...aFault, actions: ['brake_set'] })],
   ['O14.row_without_action', (good) => addRow(good, 'operator_actions', { action: 'lane_skip' })],
   ['O15.malformed_log', (good) => ({ ...good, logs: [...good.logs, { name: 'planted.log', text: 'paid order 1\n' }] })],
   [
