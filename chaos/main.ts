@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { AlreadyRuns, onlyOne } from '../dev/parts/only-one.ts'
 import { GO, JAVA, MAVEN, MissingPrograms, OPENSSL, PSQL, requirePrograms } from '../dev/parts/prerequisites.ts'
 import * as processes from '../dev/parts/process.ts'
 import { say } from '../dev/parts/progress.ts'
@@ -9,6 +10,7 @@ import { LOCAL_DIR } from '../dev/parts/state.ts'
 import { play } from './play.ts'
 import { tableOf } from './report-table.ts'
 import { commitNow, reportOf } from './report.ts'
+import { releaseSmallDisk } from './system/small-disk.ts'
 import { writeReport } from './write-report.ts'
 
 const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-sec N] [--write]
@@ -42,6 +44,8 @@ async function main(): Promise<number> {
   await requirePrograms([JAVA, MAVEN, GO, PSQL, OPENSSL])
   const appId = `x${Date.now().toString(36)}${randomBytes(2).toString('hex')}`
   const dir = join(LOCAL_DIR, 'chaos', String(seed))
+  onlyOne(`npm run chaos -- --seed ${seed}`, `${dir}.pid`)
+  releaseSmallDisk(join(dir, 'disk'))
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
   say(`chaos: ${minutes} minutes, seed ${seed}, ${ordersPerSec} orders/s; ${dir}`)
@@ -60,7 +64,7 @@ try {
   process.exitCode = await main()
 } catch (error) {
   say(
-    error instanceof MissingPrograms
+    error instanceof MissingPrograms || error instanceof AlreadyRuns
       ? error.message
       : error instanceof Error
         ? (error.stack ?? error.message)

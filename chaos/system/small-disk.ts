@@ -14,6 +14,12 @@ export interface SmallDisk {
 
 const SIZE = '2G'
 
+/** Also of a run that was killed, which could not do it; Postgres may still hold it then. */
+export function releaseSmallDisk(dir: string): void {
+  spawnSync('umount', ['-l', dir])
+  rmSync(`${dir}.img`, { force: true })
+}
+
 /** An ext4 in a file, mounted by loop, for which one has to be root. @returns undefined, and why, where it cannot be */
 export async function mountSmallDisk(dir: string): Promise<SmallDisk | { readonly refused: string }> {
   const [image, mounted] = [`${dir}.img`, dir]
@@ -30,8 +36,8 @@ export async function mountSmallDisk(dir: string): Promise<SmallDisk | { readonl
       return { refused: `${program}: ${output.trim().split('\n').at(-1) ?? ''}` }
     }
   }
-  // Whoever ends this program in the middle leaves no mount behind; Postgres may still hold it then.
-  process.on('exit', () => spawnSync('umount', ['-l', mounted]))
+  // Whoever ends this program in the middle leaves no mount behind.
+  process.on('exit', () => releaseSmallDisk(dir))
   const ballast = join(mounted, 'ballast')
   const freeBytes = () => {
     const { bavail, bsize } = statfsSync(mounted)

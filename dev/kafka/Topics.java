@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
@@ -17,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewPartitionReassignment;
 import org.apache.kafka.clients.admin.RecordsToDelete;
@@ -44,7 +46,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *                                                                    AT_LEAST records were seen; exit 3 at the deadline
  *   follow BOOTSTRAP TOPIC[,TOPIC…]                                  as they become visible to read_committed, each with
  *                                                                    "seenMs", until anything comes from stdin, and
- *                                                                    then to the end as it is at that moment
+ *                                                                    then to the end as it is at that moment; a
+ *                                                                    stdin that ends ends it at once
  *   write  BOOTSTRAP [COMPRESSION]                                   lines from stdin, each to its topic and partition
  *   delete BOOTSTRAP TOPIC PARTITION BEFORE                          deletes the records before that offset
  *   ends   BOOTSTRAP TOPIC[,TOPIC…]                                  "topic partition end stableEnd" a line: what is
@@ -118,10 +121,14 @@ public class Topics {
       consumer.seekToBeginning(partitions);
       out.println("{\"ready\":true}");
       out.flush();
+      var asked = new AtomicBoolean();
+      var listener = new Thread(() -> asked.set(isAsked()));
+      listener.setDaemon(true);
+      listener.start();
       Map<TopicPartition, Long> ends = null;
       long leaveAt = Long.MAX_VALUE;
       while (true) {
-        if (ends == null && System.in.available() > 0) {
+        if (ends == null && asked.get()) {
           leaveAt = System.nanoTime() + FOLLOW_REST_NANOS;
           try {
             ends = consumer.endOffsets(partitions, Duration.ofSeconds(4));
@@ -141,6 +148,17 @@ public class Topics {
         out.flush();
       }
     }
+  }
+
+  /** Waits for a byte. The end of stdin is the end of whoever has started this, which must not outlive it. */
+  static boolean isAsked() {
+    try {
+      if (System.in.read() >= 0) return true;
+    } catch (IOException unreadable) {
+      // As if it had ended.
+    }
+    Runtime.getRuntime().halt(1);
+    return false;
   }
 
   static String line(ConsumerRecord<byte[], byte[]> record) throws Exception {

@@ -2,14 +2,18 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isAlive, self, type ProcessId } from './process.ts'
 
+export class AlreadyRuns extends Error {
+  override readonly name = 'AlreadyRuns'
+}
+
 /**
  * Notes in `file` that this process is the one that uses the folders of `command`; the note counts until it ends.
- * @throws Error naming the process that uses them already
+ * @throws AlreadyRuns naming the process that uses them already
  */
 export function onlyOne(command: string, file: string): void {
   const holder = read(file)
   if (holder !== undefined && isAlive(holder))
-    throw new Error(
+    throw new AlreadyRuns(
       `\`${command}\` runs already in this folder (pid ${holder.pid}). Use that one, or end it with Ctrl-C.`,
     )
   mkdirSync(dirname(file), { recursive: true })
