@@ -16,6 +16,8 @@ export const GATEWAY = {
   MERCHANTS_RELOAD_MS: count(0, 3_600_000, 5_000),
   /** Knows for two days what is in Kafka, so that repeats need not go there; without it they all do. */
   REDIS_URL: redisUrl.optional(),
+  /** How long an answer of Redis is waited for, which a callback then takes longer at worst. */
+  REDIS_ANSWER_MS_MAX: count(1, 1_000, 20),
   /** The least time between two rounds of produce calls; the first of a quiet moment does not wait. */
   PUBLISH_INTERVAL_MS: count(0, 100, 10),
   /** Callbacks read and not yet answered; more are refused as overload, and beyond four fifths those of one route. */

@@ -62,7 +62,7 @@ export const connectBackend: Connect = async (config, parts) => {
       const scope = `${await admin.clusterId()} ${input}`
       const { filterUp, filterFailures, filtered } = metrics
       const filter = createRepeatFilter({
-        ...{ url: config.REDIS_URL, log },
+        ...{ url: config.REDIS_URL, answerMsMax: config.REDIS_ANSWER_MS_MAX, log },
         onUp: (up) => filterUp.set(up ? 1 : 0),
         onFailure: (reason) => filterFailures.inc({ reason }),
       })

@@ -16,7 +16,7 @@ export interface FilterOptions {
   readonly onUp: (up: boolean) => void
   readonly onFailure: (reason: FilterFailure) => void
   /** How long an answer of Redis is waited for. */
-  readonly answerMsMax?: number
+  readonly answerMsMax: number
 }
 
 /** Why Redis was no help: it is away; it gave no answer in time; it refused to answer; it refused to remember. */
@@ -25,8 +25,7 @@ export type FilterFailure = (typeof FILTER_FAILURES)[number]
 
 /** WeChat Pay and Alipay repeat for a day and a little; what comes later meets the dedupe in Postgres. */
 const KEEP_SEC = 48 * 3_600
-const ANSWER_MS_MAX = 20
-/** In a row; then the connection is given up, so that a frozen Redis costs 20 ms three times and not each time. */
+/** In a row; then the connection is given up, so that a frozen Redis costs three waits and not one each time. */
 const LATE_MAX = 3
 const KNOWN = '1'
 
@@ -40,7 +39,7 @@ interface Question {
  * unknown: then the callback goes to Kafka like the first, and the dedupe in Postgres finds it.
  */
 export function createRepeatFilter(options: FilterOptions): RepeatFilter {
-  const { url, log, onUp, onFailure, answerMsMax = ANSWER_MS_MAX } = options
+  const { url, log, onUp, onFailure, answerMsMax } = options
   const probe = async (redis: Redis) => {
     await inTime(redis.send(['MGET', 'pay_idempotent:{}']), answerMsMax)
   }
