@@ -20,6 +20,8 @@ import { writeRequests } from './requests.ts'
 
 const [perSecond = 500, seconds = 20, rounds = 2] = process.argv.slice(2).map(Number)
 const PARTITIONS = 6
+/** More where the machine is busy with other work, or the filter is given up for lateness that is not Redis's. */
+const answerMsMax = process.env['REDIS_ANSWER_MS_MAX'] ?? '20'
 const REPEATS = 10
 const PARTS = ['gateway', 'broker', 'processor', 'postgres', 'redis'] as const
 type Micros = Record<(typeof PARTS)[number], number>
@@ -69,7 +71,7 @@ async function storm(name: string, redisUrl?: string): Promise<Result> {
   const processor = await startMeasured('src/processor/main.ts', env)
   const gateway = await startMeasured(
     'src/gateway/main.ts',
-    redisUrl === undefined ? env : { ...env, REDIS_URL: redisUrl },
+    redisUrl === undefined ? env : { ...env, REDIS_URL: redisUrl, REDIS_ANSWER_MS_MAX: answerMsMax },
   )
   try {
     const file = join(dir, name)
