@@ -1,7 +1,8 @@
-import type { CallbackRequest, Provider, VerifiedMessage, Verdict, WithoutFacts } from '../providers/provider.ts'
+import type { CallbackRequest, Provider, VerifiedMessage, Verdict } from '../providers/provider.ts'
+import { keyOf, toCallback, type Origin } from '../providers/to-callback.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
-import type { Callback, Instead, Source } from '../schemas/callback.ts'
+import type { Source } from '../schemas/callback.ts'
 import type { Codec } from '../schemas/codec.ts'
 import { continueTrace } from '../schemas/headers.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
@@ -78,7 +79,8 @@ export function createReceive(
     const { target, request, deadlineAtMs, answer } = job
     let records
     try {
-      records = messages.map((message) => toRecord(target, request, message, now, codec))
+      const origin = originOf(target, request, now)
+      records = messages.map((message) => toRecord(origin, request.headers['traceparent'], message, codec))
     } catch (error) {
       log.error({ provider: target.provider, error: describeError(error) }, 'callback not encoded')
       answer(refused({ kind: 'internal' }))
@@ -121,32 +123,17 @@ export function createReceive(
   return (target, request, deadlineAtMs, answer) => enqueue({ target, request, deadlineAtMs, answer })
 }
 
-function toRecord(target: Target, request: CallbackRequest, message: VerifiedMessage, now: Date, codec: Codec) {
-  const { headers, rawBody } = request
-  const callback: Callback = {
-    merchant: target.merchant,
-    outTradeNo: message.outTradeNo,
-    provider: target.provider,
-    source: target.source,
-    messageType: message.messageType,
-    messageId: message.messageId,
-    receivedAtMs: now.getTime(),
-    facts: message.facts,
-    instead: insteadOf(message.instead),
-    rawBody,
-    rawHeaders: signedHeaders(headers, target.bound.signedHeaders),
-  }
+function toRecord(origin: Origin, traceparent: string | undefined, message: VerifiedMessage, codec: Codec) {
   return {
-    // Without an order any lane will do: its owner keeps the message as a dead letter.
-    key: message.outTradeNo ?? message.messageId,
-    value: codec.encode(INPUT_TOPIC, callback),
-    headers: { traceparent: continueTrace(headers['traceparent']) },
+    key: keyOf(message),
+    value: codec.encode(INPUT_TOPIC, toCallback(message, origin)),
+    headers: { traceparent: continueTrace(traceparent) },
   }
 }
 
-function insteadOf(given: WithoutFacts | undefined): Instead | null {
-  if (given === undefined) return null
-  return given.kind === 'hint' ? { kind: 'hint', ref: given.ref } : { kind: 'no_effect', ref: null }
+function originOf({ merchant, provider, source, bound }: Target, request: CallbackRequest, now: Date): Origin {
+  const rawHeaders = signedHeaders(request.headers, bound.signedHeaders)
+  return { merchant, provider, source, receivedAtMs: now.getTime(), rawBody: request.rawBody, rawHeaders }
 }
 
 function signedHeaders(headers: Readonly<Record<string, string>>, names: readonly string[]): Record<string, string> {
