@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Lane } from '../../src/processor/lane.ts'
 import { createLanes } from '../../src/processor/lanes.ts'
-import { repeat } from '../../src/processor/repeat.ts'
+import { repeat } from '../../src/runtime/repeat.ts'
 import { createLog } from '../../src/runtime/log.ts'
 
 test('once a stop has begun no lane fences: those known are retired, and a join brings no others', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { BadConfiguration } from '../runtime/config.ts'
-import { describeError, type Log } from '../runtime/log.ts'
+import { BadConfiguration } from './config.ts'
+import { describeError, type Log } from './log.ts'
 
 const FIRST_MS = 250
 const LAST_MS = 5_000

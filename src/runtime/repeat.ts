@@ -1,4 +1,4 @@
-import { describeError, type Log } from '../runtime/log.ts'
+import { describeError, type Log } from './log.ts'
 
 /**
  * Runs `work` again and again, `everyMs` after it ended; an error is logged and changes nothing. The first run comes
