@@ -22,6 +22,8 @@ import { eventRowsOf, writeDecision, writesOf } from './write-decision.ts'
 export interface WakeOptions extends ApplyOptions {
   /** How long after `expires_at` an order is closed. */
   readonly expiryGraceMs: number
+  /** How much longer it is kept open at most, until a provider was asked about it for the last time; 0: not at all. */
+  readonly expiryAskMs?: number
   /** The incarnation's. */
   readonly expiryGate: ExpiryGate
 }
@@ -48,7 +50,9 @@ export async function applyWake(
   const { topic, lane } = position
   const nowMs = options.clock.now().getTime()
   const expiryMs = options.expiryGate.askedMs(nowMs - options.expiryGraceMs, position.next)
-  const work = await readWork(session, topic, lane, { heldLimitMs: nowMs, expiryMs })
+  const { expiryAskMs = 0 } = options
+  const unaskedMs = expiryMs === null || expiryAskMs === 0 ? null : expiryMs - expiryAskMs
+  const work = await readWork(session, topic, lane, { heldLimitMs: nowMs, expiryMs, unaskedMs })
   await reach('wake_after_work')
   if (work.lane === undefined) return { kind: 'fence', reason: 'lane_row_missing' }
   const refusal = refusalOf(work.lane, position)

@@ -38,7 +38,14 @@ export interface LaneParts {
 
 type LaneConfig = Pick<
   ProcessorConfig,
-  'APP_ID' | 'TOPIC_PREFIX' | 'DATABASE_URL' | 'LINGER_MS' | 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC' | 'POLICIES'
+  | 'APP_ID'
+  | 'TOPIC_PREFIX'
+  | 'DATABASE_URL'
+  | 'LINGER_MS'
+  | 'HELD_LIMIT_SEC'
+  | 'EXPIRY_GRACE_SEC'
+  | 'EXPIRY_ASK_SEC'
+  | 'POLICIES'
 >
 
 /** Puts the lanes of a process together; nothing happens before the consumer hands them out. */

@@ -22,6 +22,8 @@ export const PROCESSOR = {
   HELD_LIMIT_SEC: seconds(1, 30 * 86_400, 86_400),
   /** How long after `expires_at` an unpaid order is closed. */
   EXPIRY_GRACE_SEC: seconds(0, 86_400, 60),
+  /** How much longer it stays open at most, until its provider was asked for the last time; 0: not for that. */
+  EXPIRY_ASK_SEC: seconds(0, 86_400, 0),
   /** What is answered without a person, by merchant and kind of anomaly; the same for every processor. */
   POLICIES: policies,
   /** How often it looks whether partitions are to be made or dropped, and orders to be archived. */

@@ -22,12 +22,12 @@ export interface StepParts {
 
 /** The Postgres side of every lane of this process. */
 export function createSteps(
-  config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC' | 'POLICIES'>,
+  config: Pick<ProcessorConfig, 'HELD_LIMIT_SEC' | 'EXPIRY_GRACE_SEC' | 'EXPIRY_ASK_SEC' | 'POLICIES'>,
   { clock, offsets, log, reach }: StepParts,
 ): Steps {
   const heldLimitMs = config.HELD_LIMIT_SEC * 1_000
   const options = { clock, routes: DEFAULT_ROUTES, heldLimitMs, policies: config.POLICIES }
-  const expiryGraceMs = config.EXPIRY_GRACE_SEC * 1_000
+  const expiry = { expiryGraceMs: config.EXPIRY_GRACE_SEC * 1_000, expiryAskMs: config.EXPIRY_ASK_SEC * 1_000 }
   const gates = new WeakMap<LaneSession, ExpiryGate>()
   const gateOf = (session: LaneSession, { topic, lane }: Position): ExpiryGate => {
     const readEnd = async () => (await offsets.logRange(topic, lane)).end
@@ -38,7 +38,7 @@ export function createSteps(
   return {
     applyBatch: (session, position, records, end) => applyBatch(session, position, records, end, options, reach),
     applyWake: (session, position) =>
-      applyWake(session, position, { ...options, expiryGraceMs, expiryGate: gateOf(session, position) }, reach),
+      applyWake(session, position, { ...options, ...expiry, expiryGate: gateOf(session, position) }, reach),
     eventsToEmit,
     haltLane: (session, { topic, lane }, reason, detail) => haltLane(session, topic, lane, { reason, detail }),
   }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { transactionOn, type Transaction } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
+import { PAYMENT_REF } from './file-queries.ts'
 import { fingerprintSql } from './fingerprint.ts'
 import { freeGroups, lockGroups } from './free-groups.ts'
 import { int, rowsOf } from './statement.ts'
@@ -65,6 +66,8 @@ const LOCK = {
 // Everything here is written under the order's lock, or (a command) under its key share. A command that changed nothing
 // leaves the order as old as it was, but whoever sent it may send it again and must get its answer. Commands are read
 // once for all of a step's orders: wakes, in no index by order, by one pass over those that wait.
+// A question about its payment is nothing that a finished order waits for: it may lie there as nobody asks.
+const IS_IDLE_QUERY = `t.kind = 'query' and t.ref = '${PAYMENT_REF}'`
 const JUDGE = {
   name: 'judge-old-orders',
   text: `
@@ -75,7 +78,7 @@ select o.id, case
     when o.waiting_count > 0 then 'waiting_event'
     when c.is_pending or w.order_id is not null then 'pending_command'
     when c.is_recent then 'recent_command'
-    when exists (select from timers t where t.order_id = o.id) then 'timer'
+    when exists (select from timers t where t.order_id = o.id and not (${IS_IDLE_QUERY})) then 'timer'
     when e.order_id is not null then 'unsettled_event'
   end
 from orders o left join (
@@ -116,6 +119,7 @@ p as (delete from order_payloads where order_id = any($1::int8[]) returning *),
 f as (delete from facts where order_id = any($1::int8[]) returning *),
 a as (delete from anomalies where order_id = any($1::int8[]) returning *),
 c as (delete from commands where order_id = any($1::int8[]) and kind <> 'wake' returning *),
+t as (delete from timers t where order_id = any($1::int8[]) and ${IS_IDLE_QUERY}),
 fs as (select order_id, ${JSON_OF('f', 'f.recorded_at, f.kafka_offset')} as rows,
   string_agg(${fingerprintSql('f')}, ''::bytea) as prints from f group by order_id),
 as_ as (select order_id, ${JSON_OF('a', 'a.id')} as rows from a group by order_id),

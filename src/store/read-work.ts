@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from '../runtime/postgres.ts'
 import { int2s, int8s, timestamps } from './bind.ts'
+import { PAYMENT_REF } from './file-queries.ts'
 import { int, rowsOf } from './statement.ts'
 
 /** Something that a lane is to do without a record. */
@@ -53,7 +54,11 @@ union all (
   where lane = ($2::int2[])[1] and kind = 'held_limit' and due_at <= ($3::timestamptz[])[1] order by due_at limit ${ITEMS_MAX})
 union all (
   select 'timer', id, order_id, kind, ref, null from timers
-  where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2] order by due_at limit ${ITEMS_MAX})
+  where lane = ($2::int2[])[1] and kind = 'expiry' and due_at <= ($3::timestamptz[])[2]
+    and (($3::timestamptz[])[3] is null or due_at <= ($3::timestamptz[])[3] or exists (
+      select from timers q where q.order_id = timers.order_id and q.kind = 'query' and q.ref = '${PAYMENT_REF}'
+        and q.done_at <= ($3::timestamptz[])[2]))
+  order by due_at limit ${ITEMS_MAX})
 union all (
   select 'released', b.id, 0, '', '', null from brakes b
   where b.done_at is null and b.released_at is not null
@@ -62,16 +67,18 @@ union all (
 
 /**
  * What waits on a lane: its pending commands, its timers that are due, and events of brakes that are released.
- * @param due up to which time; `expiryMs` with the grace taken off, null: no expiries
+ * @param due up to which time; `expiryMs` with the grace taken off, null: no expiries. `unaskedMs`: an expiry that is due
+ *   later waits until a provider was asked about its order for the last time, no later than `expiryMs`, so that what was
+ *   learnt lies before an end of the log that is read after that; null: none waits
  */
 export async function readWork(
   db: Queryable,
   topic: string,
   lane: number,
-  due: { readonly heldLimitMs: number; readonly expiryMs: number | null },
+  due: { readonly heldLimitMs: number; readonly expiryMs: number | null; readonly unaskedMs?: number | null },
 ): Promise<LaneWork> {
   type Row = [source: string, id: unknown, orderId: unknown, kind: string, text: string, actor: string | null]
-  const times = timestamps([due.heldLimitMs, due.expiryMs])
+  const times = timestamps([due.heldLimitMs, due.expiryMs, due.unaskedMs ?? null])
   const rows = await rowsOf<Row>(db, READ_WORK, [topic, int2s([lane]), times])
   let guard: LaneWork['lane']
   let isUnsettled = false

@@ -2,7 +2,7 @@ import { NO_POLICIES } from '../../../src/orders/policies.ts'
 import { assembleLanes } from '../../../src/processor/assemble-lanes.ts'
 import { reachNothing } from '../../../src/processor/crash-points.ts'
 import type { Lanes } from '../../../src/processor/lanes.ts'
-import { repeat } from '../../../src/processor/repeat.ts'
+import { repeat } from '../../../src/runtime/repeat.ts'
 import type { InputConsumer } from '../../../src/runtime/kafka/port.ts'
 import { inputGroup, INPUT_TOPIC } from '../../../src/schemas/topics.ts'
 import { lanesChannel } from '../../../src/store/notify.ts'
@@ -29,7 +29,7 @@ const BRAKES_MS = 5_000
 
 const CONFIG = {
   ...{ APP_ID: APP, TOPIC_PREFIX: '', DATABASE_URL: 'simulated', LINGER_MS: 5 },
-  ...{ HELD_LIMIT_SEC: 6, EXPIRY_GRACE_SEC: EXPIRY_GRACE_MS / 1_000, POLICIES: NO_POLICIES },
+  ...{ HELD_LIMIT_SEC: 6, EXPIRY_GRACE_SEC: EXPIRY_GRACE_MS / 1_000, EXPIRY_ASK_SEC: 0, POLICIES: NO_POLICIES },
 }
 
 /** A process as `start.ts` puts it together, on a host of its own. Runs within a step of that host. */

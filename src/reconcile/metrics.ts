@@ -1,0 +1,30 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** Every metric of the reconciler; its help is the question that it answers. Labels come from fixed sets. */
+export function createQueryMetrics(registry = new Registry()) {
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name: `paidonce_query_${name}`, help, labelNames, registers })
+  return {
+    registry,
+    filed: counter('filed_total', 'How many questions were filed, and about what?', 'about'),
+    asked: counter('asked_total', 'How often was a provider asked, and what came of it?', 'provider', 'outcome'),
+    seconds: new Histogram({
+      name: 'paidonce_query_seconds',
+      help: 'How long does a provider take to answer?',
+      labelNames: ['provider'] as const,
+      buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30],
+      registers,
+    }),
+    published: counter('published_total', 'How many records that a provider told were published?', 'provider'),
+    settled: counter('settled_total', 'What became of the questions that were due?', 'outcome'),
+    errors: counter('errors_total', 'How often did Postgres or Kafka stand in the way?', 'step'),
+    inFlight: new Gauge({
+      name: 'paidonce_query_in_flight',
+      help: 'How many questions of this process are being asked?',
+      registers,
+    }),
+  }
+}
+export type QueryMetrics = ReturnType<typeof createQueryMetrics>

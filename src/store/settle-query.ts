@@ -1,0 +1,40 @@
+import type { Queryable } from '../runtime/postgres.ts'
+import type { LeasedQuery } from './lease-queries.ts'
+
+export type Settlement =
+  /** Asked, and to be asked again. */
+  | { readonly kind: 'again'; readonly dueAtMs: number; readonly askedAtMs: number; readonly answer: string }
+  /** Asked for the last time; looked at again then, and removed once its order needs it no more. */
+  | { readonly kind: 'done'; readonly dueAtMs: number; readonly askedAtMs: number; readonly answer: string }
+  /** Not asked: only looked at. */
+  | { readonly kind: 'later'; readonly dueAtMs: number }
+  /** Its order needs it no more, or it has been given up. */
+  | { readonly kind: 'remove' }
+
+// By the lease: whoever was too slow finds another's, and changes nothing. What was made due meanwhile stays so.
+const SETTLE = `
+update timers set leased_until = null,
+  due_at = case when due_at < $2::timestamptz then due_at else $3::timestamptz end,
+  attempts = attempts + case when $4::timestamptz is null then 0 else 1 end, asked_at = coalesce($4, asked_at),
+  answer = coalesce($5, answer), done_at = case when due_at < $2::timestamptz then null else coalesce($6::timestamptz, done_at) end
+where id = $1 and leased_until = $2::timestamptz`
+const REMOVE = `
+with gone as (delete from timers where id = $1 and leased_until = $2::timestamptz and due_at = leased_until returning 1)
+update timers set leased_until = null where id = $1 and leased_until = $2::timestamptz and due_at < leased_until`
+
+/** Ends a lease. */
+export async function settleQuery(
+  db: Queryable,
+  { id, leasedUntilMs }: Pick<LeasedQuery, 'id' | 'leasedUntilMs'>,
+  how: Settlement,
+): Promise<void> {
+  const lease = [id, new Date(leasedUntilMs)]
+  if (how.kind === 'remove') {
+    await db.query({ name: 'remove-query', text: REMOVE, values: lease })
+    return
+  }
+  const asked = how.kind === 'later' ? [null, null] : [new Date(how.askedAtMs), how.answer.slice(0, 300)]
+  const done = how.kind === 'done' ? new Date(how.askedAtMs) : null
+  const values = [...lease, new Date(how.dueAtMs), ...asked, done]
+  await db.query({ name: 'settle-query', text: SETTLE, values })
+}
