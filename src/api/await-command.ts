@@ -1,11 +1,11 @@
 import type { Command } from '../store/read-commands.ts'
 
-/** Waits for commands to be finished by their lanes. */
-export interface CommandWaiter {
-  /** @returns the finished command, or undefined: it is still pending after `waitMs`, or nobody could tell. */
-  readonly wait: (commandId: number, waitMs: number) => Promise<Command | undefined>
+/** Waits for rows that other processes change. */
+export interface Waiter<Item> {
+  /** @returns the first that is as wanted, or undefined: none was within `waitMs`, or nobody could tell. */
+  readonly waitUntil: (id: number, isWanted: (item: Item) => boolean, waitMs: number) => Promise<Item | undefined>
   /** What NOTIFY said; a hint, as notifications are lost while the connection is. */
-  readonly hear: (commandId: number) => void
+  readonly hear: (id: number) => void
   /** Whoever waits hears at once that nobody can tell, and so does whoever comes later. */
   readonly close: () => void
 }
@@ -15,11 +15,25 @@ const LOOK_MS = 100
 /** Beyond this many the answer is 202 at once. */
 const WAITERS_MAX = 200
 
+/** Waits for commands to be finished by their lanes. */
+export interface CommandWaiter extends Waiter<Command> {
+  readonly wait: (commandId: number, waitMs: number) => Promise<Command | undefined>
+}
+
 export function createCommandWaiter(
   readCommands: (ids: readonly number[]) => Promise<readonly Command[]>,
   onTrouble: (error: unknown) => void,
 ): CommandWaiter {
-  const waiting = new Map<number, Set<(command: Command | undefined) => void>>()
+  const waiter = createWaiter(readCommands, onTrouble)
+  const isFinished = ({ status }: Command) => status !== 'pending'
+  return { ...waiter, wait: (commandId, waitMs) => waiter.waitUntil(commandId, isFinished, waitMs) }
+}
+
+export function createWaiter<Item extends { readonly id: number }>(
+  read: (ids: readonly number[]) => Promise<readonly Item[]>,
+  onTrouble: (error: unknown) => void,
+): Waiter<Item> {
+  const waiting = new Map<number, Set<(item: Item | undefined) => void>>()
   let waiters = 0
   let timer: NodeJS.Timeout | undefined
   let isLooking = false
@@ -30,8 +44,7 @@ export function createCommandWaiter(
     isLooking = true
     clearTimeout(timer)
     try {
-      for (const command of await readCommands([...waiting.keys()]))
-        if (command.status !== 'pending') for (const tell of waiting.get(command.id) ?? []) tell(command)
+      for (const item of await read([...waiting.keys()])) for (const tell of waiting.get(item.id) ?? []) tell(item)
     } catch (error) {
       onTrouble(error)
     }
@@ -40,25 +53,26 @@ export function createCommandWaiter(
   }
 
   return {
-    wait: (commandId, waitMs) => {
+    waitUntil: (id, isWanted, waitMs) => {
       if (isClosed || waitMs === 0 || waiters >= WAITERS_MAX) return Promise.resolve(undefined)
       waiters++
       return new Promise((resolve) => {
-        const tell = (command: Command | undefined) => {
+        const tell = (item: Item | undefined) => {
+          if (item !== undefined && !isWanted(item)) return
           clearTimeout(limit)
           others.delete(tell)
-          if (others.size === 0) waiting.delete(commandId)
+          if (others.size === 0) waiting.delete(id)
           waiters--
-          resolve(command)
+          resolve(item)
         }
         const limit = setTimeout(() => tell(undefined), waitMs)
-        const others = waiting.get(commandId) ?? new Set()
-        waiting.set(commandId, others.add(tell))
+        const others = waiting.get(id) ?? new Set()
+        waiting.set(id, others.add(tell))
         if (timer === undefined || waiting.size === 1) void look()
       })
     },
-    hear: (commandId) => {
-      if (waiting.has(commandId)) void look()
+    hear: (id) => {
+      if (waiting.has(id)) void look()
     },
     close: () => {
       isClosed = true

@@ -47,6 +47,12 @@ export function createApiMetrics() {
       labelNames: ['kind', 'outcome'],
       registers,
     }),
+    refreshes: new Counter({
+      name: 'paidonce_api_refreshes_total',
+      help: 'Orders read with refresh, by result: asked, pending, recent, settled, limited.',
+      labelNames: ['result'],
+      registers,
+    }),
     replaysSent: new Counter({
       name: 'paidonce_api_replayed_records_total',
       help: 'Dead letters sent into the input topic again.',

@@ -3,6 +3,7 @@ import { AMOUNT_KINDS, FACT_KINDS, FACT_OUTCOMES, STATUSES } from '../orders/mod
 import { DELIVERY_OUTCOMES } from '../store/delivery.ts'
 import type { commandView, createdView, orderView, timelineView } from '../store/order-view.ts'
 import { PROBLEM } from './problem-schema.ts'
+import { REFRESH_RESULTS } from './refresh-order.ts'
 import { laneNumber, rowId, timeText, wholeNumber } from './schema-parts.ts'
 
 const time = timeText.nullable()
@@ -40,6 +41,9 @@ export const ORDER = z
     archived_at: time,
   })
   .meta({ id: 'Order' }) satisfies z.ZodType<ReturnType<typeof orderView>>
+
+/** `refresh` is there where it was asked for. */
+export const READ_ORDER = ORDER.extend({ refresh: z.enum(REFRESH_RESULTS).optional() }).meta({ id: 'ReadOrder' })
 
 const DELIVERY = z.strictObject({
   received_at: time,

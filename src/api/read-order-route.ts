@@ -1,10 +1,13 @@
+import { z } from 'zod'
 import { dayOf } from '../runtime/days.ts'
 import type { ArchivedOrder } from '../store/find-archived.ts'
 import type { FoundOrder } from '../store/find-order.ts'
 import type { Timeline } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
-import { ORDER, TIMELINE } from './order-schemas.ts'
+import { fieldRefusal } from './order-body.ts'
+import { READ_ORDER, TIMELINE } from './order-schemas.ts'
 import { maySee, NOT_FOUND } from './policy.ts'
+import type { RefreshOrder } from './refresh-order.ts'
 import type { Refusal } from './refusal.ts'
 import { refuse, type ApiRequest, type Route } from './route.ts'
 
@@ -14,19 +17,35 @@ export interface ReadDeps {
   readonly readTimeline: (orderId: number) => Promise<Timeline>
 }
 
-export const readOrderRoute = (deps: ReadDeps): Route => ({
+const Query = z.object({
+  /** Ask the order's providers at once, and wait a moment for what they say. */
+  refresh: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((text) => text === 'true')
+    .optional(),
+})
+
+export const readOrderRoute = (deps: ReadDeps & { readonly refreshOrder: RefreshOrder }): Route => ({
   method: 'get',
   path: '/v1/orders/:merchant/:outTradeNo',
   action: 'read_order',
+  query: Query,
   doc: {
     id: 'readOrder',
-    summary: 'Where an order stands.',
-    answers: { 200: ORDER },
+    summary: 'Where an order stands; with refresh, after its providers were asked.',
+    answers: { 200: READ_ORDER },
     refusals: ['not_found', 'order_gone'],
   },
   handle: async (request) => {
+    const query = Query.safeParse(request.query)
+    if (!query.success) return refuse(fieldRefusal(query.error, request.query))
     const found = await findOwn(deps, request)
-    return 'refusal' in found ? refuse(found.refusal) : { kind: 'answer', status: 200, body: orderView(found) }
+    if ('refusal' in found) return refuse(found.refusal)
+    if (query.data.refresh !== true) return { kind: 'answer', status: 200, body: orderView(found) }
+    const refresh = await deps.refreshOrder(found, request.principal.tokenId)
+    const { merchant, outTradeNo } = found.order
+    const now = refresh === 'settled' ? found : ((await deps.findOrder(merchant, outTradeNo)) ?? found)
+    return { kind: 'answer', status: 200, body: { ...orderView(now), refresh } }
   },
 })
 

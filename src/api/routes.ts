@@ -13,6 +13,7 @@ import { openapiRoute } from './openapi-route.ts'
 import { listAnomaliesRoute, readAnomalyRoute, type AnomalyDeps } from './read-anomalies-route.ts'
 import { readCommandRoute, type ReadCommandDeps } from './read-command-route.ts'
 import { readOrderRoute, readTimelineRoute, type ReadDeps } from './read-order-route.ts'
+import type { RefreshOrder } from './refresh-order.ts'
 import { listReplaysRoute, readReplayRoute, resumeReplayRoute, type ReplayDeps } from './replay-routes.ts'
 import { requestReplayRoute, type RequestReplayDeps } from './request-replay-route.ts'
 import { resolveAnomalyRoute } from './resolve-anomaly-route.ts'
@@ -22,7 +23,7 @@ import type { CommandDeps } from './run-command.ts'
 /** What the routes need, by what they are about. */
 export interface RouteDeps {
   readonly creating: CreateDeps
-  readonly reading: ReadDeps & ReadCommandDeps
+  readonly reading: ReadDeps & ReadCommandDeps & { readonly refreshOrder: RefreshOrder }
   readonly commands: CommandDeps
   readonly held: HeldDeps
   readonly anomalies: AnomalyDeps & ClaimDeps

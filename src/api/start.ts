@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { systemClock, type Clock } from '../runtime/clock.ts'
+import { createRateLimit } from '../providers/rate-limit.ts'
 import { createConnections } from '../runtime/connections.ts'
 import { serveHealth } from '../runtime/health.ts'
 import { kafkaSettings } from '../runtime/kafka/connection.ts'
@@ -20,21 +21,23 @@ import { findAnomaly, listAnomalies } from '../store/list-anomalies.ts'
 import { listHeld } from '../store/list-held.ts'
 import { listBrakes } from '../store/list-brakes.ts'
 import { listen } from '../store/listen.ts'
-import { commandsChannel } from '../store/notify.ts'
+import { askedChannel, commandsChannel, notifyQueries } from '../store/notify.ts'
 import { readTimeline } from '../store/order-timeline.ts'
 import { readDeadLetter, listDeadLetters } from '../store/read-dead-letters.ts'
 import { readCommands } from '../store/read-commands.ts'
+import { readAsked, refreshQuery } from '../store/refresh-query.ts'
 import { findReplayRun, listReplayRecords, listReplayRuns, resumeReplay } from '../store/replay-runs.ts'
 import { releaseBrake } from '../store/release-brake.ts'
 import { requestReplay } from '../store/request-replay.ts'
 import { setBrake } from '../store/set-brake.ts'
 import { settleReplays } from '../store/settle-replays.ts'
 import { createApp } from './app.ts'
-import { createCommandWaiter } from './await-command.ts'
+import { createCommandWaiter, createWaiter } from './await-command.ts'
 import type { ApiConfig } from './config.ts'
 import { reachNothing, type ApiReach } from './crash-points.ts'
 import { watchLanes } from './lanes.ts'
 import { createApiMetrics } from './metrics.ts'
+import { createRefreshOrder } from './refresh-order.ts'
 import { startReplaySender, type SenderDeps } from './replay-sender.ts'
 import { createRoutes } from './routes.ts'
 import type { CommandDeps } from './run-command.ts'
@@ -70,13 +73,19 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
     (ids) => readCommands(pool, ids),
     (error) => log.warn({ error: describeError(error) }, 'cannot look for finished commands'),
   )
-  const onNotification = (_channel: string, payload: string) => waiter.hear(Number(payload))
+  const asked = createWaiter(
+    (ids) => readAsked(pool, ids),
+    (error) => log.warn({ error: describeError(error) }, 'cannot look for what providers said'),
+  )
+  const onNotification = (channel: string, payload: string) =>
+    (channel === askedChannel(appId) ? asked : waiter).hear(Number(payload))
   const replayPool = createPool(databaseUrl, `${appId}-api-replay`, log, 2, POOL_LIMITS)
   const sender = startSender(config, {
     ...{ pool: replayPool, topic: inputTopic, log, metrics },
     ...(deps.reachReplay === undefined ? {} : { reach: deps.reachReplay }),
   })
-  const listener = listen(databaseUrl, [commandsChannel(appId)], { onNotification, onConnected: () => undefined }, log)
+  const channels = [commandsChannel(appId), askedChannel(appId)]
+  const listener = listen(databaseUrl, channels, { onNotification, onConnected: () => undefined }, log)
 
   const commands: CommandDeps = {
     fileCommand: (request) => fileCommand(pool, appId, request, (step) => reach(`command_${step}`)),
@@ -94,6 +103,13 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
       findArchived: (merchant, outTradeNo) => findArchived(pool, merchant, outTradeNo),
       readTimeline: (orderId) => readTimeline(pool, orderId, inputTopic),
       readCommand: async (id) => (await readCommands(pool, [id]))[0],
+      refreshOrder: createRefreshOrder({
+        refreshQuery: (orderId) =>
+          refreshQuery(pool, orderId, { nowMs: clock.now().getTime(), everyMs: config.REFRESH_EVERY_MS }),
+        notify: (orderId) => notifyQueries(pool, appId, orderId),
+        createLimit: () => createRateLimit(config.REFRESH_PER_SEC, clock),
+        ...{ waiter: asked, waitMs: config.REFRESH_WAIT_MS, metrics },
+      }),
     },
     held: { listHeld: (filter, rowsMax) => listHeld(pool, filter, rowsMax) },
     anomalies: {
@@ -146,6 +162,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const stop = async () => {
     stopping = true
     waiter.close()
+    asked.close()
     await Promise.all([connections.drain(server, DRAIN_MS_MAX), sender?.close()])
     await replayPool.end()
     lanes.close()

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryAnswer, QueryClient, QueryTarget } from '../providers/query.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
@@ -76,12 +77,20 @@ async function askOne(
   { answerMsMax, clock, log, metrics }: AskDeps,
 ): Promise<QueryAnswer> {
   const startedMs = clock.elapsedMs()
+  const leftMs = () => answerMsMax - (clock.elapsedMs() - startedMs)
   let answer: QueryAnswer
   try {
-    answer = await client.ask(target, AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]))
+    for (;;) {
+      answer = await client.ask(target, AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]))
+      // Our own limit of requests a second: whoever is in flight waits for a turn, and keeps others from asking.
+      if (answer.kind !== 'try_later' || answer.reason !== 'rate_limited') break
+      const pauseMs = Math.max(answer.afterMs ?? leftMs(), 1) * (1 + Math.random() / 2)
+      if (signal.aborted || pauseMs > leftMs()) break
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+    }
   } catch (error) {
     log.error({ provider, merchant, error: describeError(error) }, 'asking a provider threw')
-    answer = { kind: 'refused', reason: 'threw' }
+    answer = { kind: 'try_later', reason: 'system_error' }
   }
   metrics.seconds.observe({ provider }, (clock.elapsedMs() - startedMs) / 1_000)
   metrics.asked.inc({ provider, outcome: outcomeOf(answer) })

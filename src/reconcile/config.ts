@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { COMMON, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config.ts'
+import { loadQueryClients } from '../providers/query-clients.ts'
+import { COMMON, KAFKA, POSTGRES, readConfig, readTogether, REGISTRY } from '../runtime/config.ts'
 import { integer } from '../runtime/variables.ts'
 import type { Schedule } from './schedule.ts'
 
@@ -37,6 +38,17 @@ export const RECONCILER = {
 
 export const readReconcilerConfig = (env: NodeJS.ProcessEnv) => readConfig(RECONCILER, env)
 export type ReconcilerConfig = ReturnType<typeof readReconcilerConfig>
+
+/** The environment and the files that it names. @throws BadConfiguration naming everything that is wrong in both */
+export const readReconcilerSetup = (env: NodeJS.ProcessEnv) =>
+  readTogether({
+    config: () => readReconcilerConfig(env),
+    clients: () => {
+      const { MERCHANTS_DIR, QUERY_KEYS_DIR } = RECONCILER
+      const dirs = readConfig({ MERCHANTS_DIR, QUERY_KEYS_DIR }, env)
+      return loadQueryClients({ queryKeysDir: dirs.QUERY_KEYS_DIR, merchantsDir: dirs.MERCHANTS_DIR })
+    },
+  })
 
 export const scheduleOf = (config: ReconcilerConfig): Schedule => ({
   firstMs: config.QUERY_FIRST_MS,

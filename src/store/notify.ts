@@ -17,6 +17,9 @@ export const notifyLanes = (db: Queryable, appId: string, lanes: readonly number
 export const notifyCommands = (db: Queryable, appId: string, commandIds: readonly number[]) =>
   notify(db, commandsChannel(appId), commandIds)
 
+export const notifyQueries = (db: Queryable, appId: string, orderId: number) =>
+  notify(db, queriesChannel(appId), [orderId])
+
 export const notifyAsked = (db: Queryable, appId: string, orderId: number) => notify(db, askedChannel(appId), [orderId])
 
 async function notify(db: Queryable, channel: string, payloads: readonly number[]): Promise<void> {
