@@ -51,6 +51,8 @@ export const SIMULATOR = {
   REPORT_SHARE: share.default(0.2),
   SLOW_SHARE: share.default(0.02),
   CUT_OFF_SHARE: share.default(0.02),
+  /** Of the orders, those whose callbacks are all lost. */
+  SILENT_SHARE: share.default(0),
   IN_FLIGHT_MAX: count(1, 10_000, 64),
   /** What the senders' own times are multiplied with. */
   TIME_SCALE: share.default(0.01),

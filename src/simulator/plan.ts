@@ -26,6 +26,8 @@ export interface PlanOptions {
   /** Of the callbacks that have a delivery to spare for it. */
   readonly slowShare?: number
   readonly cutOffShare?: number
+  /** Of the orders, those whose callbacks are all lost. */
+  readonly silentShare?: number
 }
 
 /** Everything that will be sent, and when; pure, and the same for the same options. */
@@ -39,5 +41,12 @@ export function planOf(options: PlanOptions): PlannedOrder[] {
     const room = options.orders - orders.length
     orders.push(...planStory(drawStory(random, stories), orders.length, room, { ...options, random, providers }))
   }
-  return orders
+  return silenced(orders, options)
+}
+
+/** By a chance of its own, so that all else of a plan is the same with and without. */
+function silenced(orders: PlannedOrder[], { seed, silentShare = 0 }: PlanOptions): PlannedOrder[] {
+  if (silentShare === 0) return orders
+  const random = randomOf(seed + 1)
+  return orders.map((order) => (random.chance(silentShare) ? { ...order, isSilent: true } : order))
 }

@@ -95,6 +95,8 @@ export interface PlannedOrder {
   readonly amountMinor: number
   readonly currency: string
   readonly story: Story
+  /** None of its callbacks arrives, unless late. */
+  readonly isSilent?: boolean
   /** From the start of the run; 0: before anything is sent; null: never. */
   readonly createAtMs: number | null
   /** The merchant closes it then; null: it does not. */

@@ -7,10 +7,14 @@ import type { Stage } from './stage.ts'
 /** Plays everybody who has to do with one order: the merchant, the providers, the worker. */
 export async function playOrder(order: PlannedOrder, keys: SenderKeys, stage: Stage): Promise<void> {
   const closed = closeLater(order, stage)
+  if (order.isSilent === true) {
+    await Promise.all([createLater(order, stage), closed])
+    if (!(await stage.late()) || stage.isStopped()) return
+  }
   const accepted = order.callbacks.map((callback) => playCallback({ order, callback, keys, closed }, stage))
   const payment = order.callbacks.findIndex(({ event }) => event === 'payment')
   await Promise.all([
-    createLater(order, stage),
+    order.isSilent === true ? undefined : createLater(order, stage),
     closed,
     ...accepted,
     playReports(order, { payment: order.callbacks[payment], accepted: accepted[payment] }, keys, stage),

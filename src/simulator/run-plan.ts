@@ -31,6 +31,7 @@ export async function runPlan(
       ...{ deliveriesPerOrder: config.DELIVERIES_PER_ORDER, spreadMs: config.SPREAD_MS, againMs: config.AGAIN_MS },
       ...{ reportShare: config.REPORT_SHARE, slowShare: config.SLOW_SHARE, cutOffShare: config.CUT_OFF_SHARE },
       ...(config.DUPLICATE_SHARE === undefined ? {} : { duplicateShare: config.DUPLICATE_SHARE }),
+      silentShare: config.SILENT_SHARE,
       ...(config.PROVIDER_SHARES === undefined ? {} : { providers: config.PROVIDER_SHARES }),
       ...(config.STORY_SHARES === undefined ? {} : { stories: config.STORY_SHARES }),
     }),

@@ -14,6 +14,8 @@ export interface Stage {
   readonly create: (order: PlannedOrder) => Promise<void>
   readonly close: (order: PlannedOrder) => Promise<CloseLine>
   readonly until: (atMs: number) => Promise<void>
+  /** Whether what was lost comes late, once that is known. */
+  readonly late: () => Promise<boolean>
   readonly elapsedMs: () => number
   readonly isStopped: () => boolean
 }

@@ -33,6 +33,8 @@ export interface SimulationOptions {
     until?: Promise<unknown>
     faults?: QueryFaultOptions
   }
+  /** When the callbacks of silent orders come after all; nothing given: never. */
+  readonly late?: Promise<unknown>
   readonly clock?: Clock
   /** After each delivery. */
   readonly onProgress?: (tally: Tally) => void
@@ -53,6 +55,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
   // A play that breaks off stops the others: nothing may be sent once the log is closed.
   const broken = new AbortController()
   const signal = AbortSignal.any([broken.signal, ...(options.signal === undefined ? [] : [options.signal])])
+  const aborted = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   const log = await openLog(options.logFile)
   const { gateways, inFlightMax = DEFAULTS.inFlightMax, answerMsMax = ANSWER_MS_MAX } = options
   const { timeScale = DEFAULTS.timeScale } = options
@@ -82,6 +85,11 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
         if (restMs > 0) await sleep(restMs, undefined, { signal }).catch(() => undefined)
       },
       elapsedMs: () => clock.elapsedMs() - startedMs,
+      late: async () => {
+        if (options.late === undefined) return false
+        await Promise.race([options.late, aborted])
+        return !signal.aborted
+      },
     }
     const plays = orders.map(async (order) => {
       try {
