@@ -33,9 +33,15 @@ async function main(): Promise<void> {
     say('starting a local stack: Kafka, Postgres and a schema registry (the first time: 2 to 5 minutes)')
   const own = present === undefined ? await startStack({ dir: join(LOCAL_DIR, 'stack'), preferPorts: true }) : undefined
   const stack = present ?? own?.env
-  const keys = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
+  const keys = {
+    ...{ merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') },
+    queriesDir: join(dir, 'queries'),
+  }
   const env = { ...process.env, ...stack, MERCHANTS_DIR: keys.merchantsDir }
-  if (!existsSync(join(keys.merchantsDir, `${MERCHANT}.json`))) await createKeys(keys, [MERCHANT], new Date())
+  // The merchants' private keys: for one process only.
+  const asking = { ...env, QUERY_KEYS_DIR: keys.queriesDir }
+  const files = [keys.merchantsDir, keys.queriesDir].map((one) => join(one, `${MERCHANT}.json`))
+  if (!files.every(existsSync)) await createKeys(keys, [MERCHANT], new Date())
   const token = await step('creating tables, topics and schemas', 'about 5 s', async () => {
     await prepare(env, PARTITIONS)
     const name = `start-${Date.now().toString(36)}`
@@ -54,10 +60,15 @@ async function main(): Promise<void> {
     )
     return (JSON.parse(made) as { token: string }).token
   })
-  const start = (name: string, port: number, metricsPort: number) =>
-    startService({ name, main: `src/${name}/main.ts`, env, logDir: join(dir, 'logs'), port, metricsPort })
-  const services = await step('starting gateway, processor and api', 'about 3 s', () =>
-    Promise.all([start('gateway', GATEWAY_PORT, 9464), start('processor', 0, 9465), start('api', 8081, 9466)]),
+  const start = (name: string, port: number, metricsPort: number, own: NodeJS.ProcessEnv = env) =>
+    startService({ name, main: `src/${name}/main.ts`, env: own, logDir: join(dir, 'logs'), port, metricsPort })
+  const services = await step('starting gateway, processor, api and reconciler', 'about 3 s', () =>
+    Promise.all([
+      start('gateway', GATEWAY_PORT, 9464),
+      start('processor', 0, 9465),
+      start('api', 8081, 9466),
+      start('reconcile', 0, 9467, asking),
+    ]),
   )
   const [gateway, processor, api] = services
   writeEnv({ ...stack, MERCHANTS_DIR: keys.merchantsDir }, token)

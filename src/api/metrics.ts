@@ -13,9 +13,17 @@ export function createApiMetrics() {
     registers,
   })
   for (const reason of CONNECTION_ENDS) endedConnections.inc({ reason }, 0)
+  const refreshes = new Counter({
+    name: 'paidonce_api_refreshes_total',
+    help: 'Orders read with refresh, by result: asked, pending, recent, settled, limited.',
+    labelNames: ['result'],
+    registers,
+  })
+  for (const result of ['asked', 'pending', 'recent', 'settled', 'limited']) refreshes.inc({ result }, 0)
   return {
     registry,
     endedConnections,
+    refreshes,
     requests: new Counter({
       name: 'paidonce_api_requests_total',
       help: 'Requests answered, by route and status.',
@@ -45,12 +53,6 @@ export function createApiMetrics() {
       name: 'paidonce_api_commands_total',
       help: 'Commands answered, by kind and by what was known then: done, refused, failed, pending.',
       labelNames: ['kind', 'outcome'],
-      registers,
-    }),
-    refreshes: new Counter({
-      name: 'paidonce_api_refreshes_total',
-      help: 'Orders read with refresh, by result: asked, pending, recent, settled, limited.',
-      labelNames: ['result'],
       registers,
     }),
     replaysSent: new Counter({

@@ -6,9 +6,18 @@ export function createQueryMetrics(registry = new Registry()) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
     new Counter({ name: `paidonce_query_${name}`, help, labelNames, registers })
+  const settled = counter('settled_total', 'What became of the questions that were due?', 'outcome')
+  const errors = counter('errors_total', 'How often did Postgres or Kafka stand in the way?', 'step')
+  const filed = counter('filed_total', 'How many questions were filed, and about what?', 'about')
+  // From the start, so that the first one is seen as an increase.
+  for (const outcome of ['again', 'done', 'later', 'remove', 'given_up']) settled.inc({ outcome }, 0)
+  for (const step of ['lease', 'settle']) errors.inc({ step }, 0)
+  for (const about of ['pending', 'held', 'hint']) filed.inc({ about }, 0)
   return {
     registry,
-    filed: counter('filed_total', 'How many questions were filed, and about what?', 'about'),
+    settled,
+    errors,
+    filed,
     asked: counter('asked_total', 'How often was a provider asked, and what came of it?', 'provider', 'outcome'),
     seconds: new Histogram({
       name: 'paidonce_query_seconds',
@@ -18,8 +27,6 @@ export function createQueryMetrics(registry = new Registry()) {
       registers,
     }),
     published: counter('published_total', 'How many records that a provider told were published?', 'provider'),
-    settled: counter('settled_total', 'What became of the questions that were due?', 'outcome'),
-    errors: counter('errors_total', 'How often did Postgres or Kafka stand in the way?', 'step'),
     inFlight: new Gauge({
       name: 'paidonce_query_in_flight',
       help: 'How many questions of this process are being asked?',

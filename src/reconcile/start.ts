@@ -68,7 +68,12 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
     const running = startAsker({
       ...{ pool, schedule, clock, metrics, log, reach, appId: config.APP_ID },
       clients: () => clients,
-      publish: (learnt) => publishLearnt(publisher, learnt, config.QUERY_PUBLISH_MS_MAX),
+      publish: async (learnt) => {
+        const published = await publishLearnt(publisher, learnt, config.QUERY_PUBLISH_MS_MAX)
+        if (published.kind === 'published')
+          for (const { provider, messages } of learnt) metrics.published.inc({ provider }, messages.length)
+        return published
+      },
       answerMsMax: config.QUERY_ANSWER_MS_MAX,
       leaseMs: leaseMsOf(config),
       lookMs: config.QUERY_LOOK_MS,

@@ -23,6 +23,7 @@ test('docker-compose accepts it, with every service', async () => {
     'postgres',
     'processor',
     'prometheus',
+    'reconciler',
     'redis',
     'registry',
     'simulator',

@@ -13,6 +13,7 @@ import { gatewayOf, ready } from '../helpers/gateway.ts'
 import { createInstallation, type Installation } from '../helpers/installation.ts'
 import { createMerchant, type SignedCallback, type TestMerchant } from '../helpers/merchant.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
+import { clientsOf, fakeClient, NOT_PAID, paidAnswer, startTestReconciler } from '../helpers/reconciler.ts'
 import { startPrometheus, type Prometheus } from '../helpers/prometheus.ts'
 import { until } from '../helpers/until.ts'
 import { labelsOf, metricsOf, panels, queries } from './dashboard-queries.ts'
@@ -43,7 +44,14 @@ beforeAll(async () => {
   const api = await startApi(readApiConfig(installation.env()), { log: createLog('api', 'silent') })
   stops.push(() => api.stop())
   await Promise.all([ready(gateway), untilSettled([processor], 2)])
-  const ports = { gateway: gateway.metricsPort, processor: processor.metricsPort, api: api.metricsPort }
+  // Orders with a wrong payment stay pending: half of the answers pay them.
+  const client = fakeClient((target, n) => (n % 2 === 0 ? paidAnswer(target) : NOT_PAID))
+  const reconciler = await startTestReconciler(installation, clientsOf({ alipay: client }))
+  stops.push(() => reconciler.stop())
+  const ports = {
+    ...{ gateway: gateway.metricsPort, processor: processor.metricsPort, api: api.metricsPort },
+    reconciler: reconciler.metricsPort,
+  }
   prometheus = await startPrometheus(ports, [join(DEPLOY, 'alerts.yml')])
   stops.push(() => prometheus.stop())
 

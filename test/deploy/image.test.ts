@@ -81,10 +81,13 @@ test('the command line answers', async () => {
 })
 
 /** With nothing configured a process says so and exits 2: every module that it needs was found and parsed. */
-test.each(['gateway', 'processor', 'api', 'simulator'])('%s loads from what the image holds', async (name) => {
-  const { code, output } = await node(`src/${name}/main.ts`)
-  expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining('Bad configuration') as string })
-})
+test.each(['gateway', 'processor', 'api', 'reconcile', 'simulator'])(
+  '%s loads from what the image holds',
+  async (name) => {
+    const { code, output } = await node(`src/${name}/main.ts`)
+    expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining('Bad configuration') as string })
+  },
+)
 
 test("a merchant's keys are made once, and the gateway accepts them", async () => {
   const dirs = { MERCHANTS_DIR: join(root, 'merchants'), SENDERS_DIR: join(root, 'senders') }

@@ -3,14 +3,16 @@ import { expect, test } from 'vitest'
 import { createApiMetrics } from '../../src/api/metrics.ts'
 import { createMetrics as createGatewayMetrics } from '../../src/gateway/metrics.ts'
 import { createMetrics as createProcessorMetrics } from '../../src/processor/metrics.ts'
+import { createQueryMetrics } from '../../src/reconcile/metrics.ts'
 import { metricsOf, queries } from '../deploy/dashboard-queries.ts'
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
 
-test('every metric of gateway, processor and api is on the dashboard', async () => {
+test('every metric of gateway, processor, api and reconciler is on the dashboard', async () => {
   const gateway = createGatewayMetrics()
   gateway.stop()
-  const registries = [gateway.registry, createProcessorMetrics().registry, createApiMetrics().registry]
+  const others = [createProcessorMetrics(), createApiMetrics(), createQueryMetrics()]
+  const registries = [gateway, ...others].map(({ registry }) => registry)
   const lists = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()))
   const names = lists.flat().flatMap(({ name }) => (name.startsWith('paidonce_') ? [name] : []))
   expect(names.length).toBeGreaterThan(65)
