@@ -28,13 +28,19 @@ export interface InputConsumerOptions {
 
 const STOP_MS_MAX = 15_000
 
-/** Reads the input topic as a member of the group; offsets are committed by the lanes' transactions, never here. */
+/** A consumer whose position lies elsewhere may tell the group of it, for whoever looks at the group's lag. */
+export interface CommittingConsumer extends InputConsumer {
+  /** Best effort: nothing reads it back. */
+  readonly commit: (partition: number, offset: number) => Promise<void>
+}
+
+/** Reads the topic as a member of the group. A lane's offsets are committed by its own transactions, never here. */
 export function createInputConsumer(
   settings: KafkaSettings,
   options: InputConsumerOptions,
   log: Log,
   clock: Clock = systemClock,
-): InputConsumer {
+): CommittingConsumer {
   const { topic, sessionTimeoutMs = 10_000, maxRecords = 1_000 } = options
   const consumer = kafkaFor(settings, 'paidonce-input', log).consumer({
     groupId: options.group,
@@ -129,6 +135,7 @@ export function createInputConsumer(
     pause: pauses.pause,
     resume: pauses.resume,
     seek,
+    commit: (partition, offset) => consumer.commitOffsets([{ topic, partition, offset: String(offset) }]),
     sincePollMs: () => clock.elapsedMs() - polledAtMs,
     stop: async () => {
       stopping = true
