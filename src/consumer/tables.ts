@@ -1,0 +1,86 @@
+import type pg from 'pg'
+import { transaction } from '../runtime/postgres.ts'
+
+/** Any number that nothing else locks. */
+const LOCK = 5_180_264_417
+
+/**
+ * `inbox` is both the dedupe and the queue: a row is made once per event id, in the transaction that moves the
+ * position, and is settled in the transaction of its effect. Times are the database's own, so that consumers need no
+ * common clock.
+ */
+const TABLES = `
+create schema if not exists paidonce_consumer;
+
+create sequence if not exists paidonce_consumer.fence;
+
+create table if not exists paidonce_consumer.inbox (
+  consumer text not null,
+  event_id text not null,
+  seq bigint generated always as identity,
+  order_key text not null,
+  lane integer not null,
+  record_offset bigint not null,
+  event text,
+  state text not null default 'waiting'
+    check (state in ('waiting', 'calling', 'asking', 'unsettled', 'done', 'dead')),
+  due_at timestamptz not null default clock_timestamp(),
+  fence bigint not null default 0,
+  called_at timestamptz,
+  attempts integer not null default 0,
+  asks integer not null default 0,
+  reason text,
+  reference text,
+  taken_at timestamptz not null default clock_timestamp(),
+  settled_at timestamptz,
+  primary key (consumer, event_id)
+);
+create index if not exists inbox_due on paidonce_consumer.inbox (consumer, lane, due_at) where settled_at is null;
+create index if not exists inbox_open_of_order on paidonce_consumer.inbox (consumer, order_key, seq)
+  where settled_at is null;
+create index if not exists inbox_settled on paidonce_consumer.inbox (consumer, settled_at)
+  where settled_at is not null;
+
+create table if not exists paidonce_consumer.positions (
+  consumer text not null,
+  topic text not null,
+  lane integer not null,
+  next_offset bigint not null,
+  primary key (consumer, topic, lane)
+);
+
+create table if not exists paidonce_consumer.dead_letters (
+  consumer text not null,
+  topic text not null,
+  lane integer not null,
+  record_offset bigint not null,
+  event_id text,
+  order_key text,
+  kind text not null check (kind in ('refused', 'poison', 'gave_up', 'no_effect_for_kind', 'undecodable')),
+  reason text not null,
+  value bytea,
+  at timestamptz not null default clock_timestamp(),
+  primary key (consumer, topic, lane, record_offset)
+);
+
+create table if not exists paidonce_consumer.reports (
+  id text primary key,
+  consumer text not null,
+  merchant text not null,
+  body text not null,
+  attempts integer not null default 0,
+  due_at timestamptz not null default clock_timestamp(),
+  last_answer text,
+  sent_at timestamptz
+);
+create index if not exists reports_due on paidonce_consumer.reports (consumer, due_at) where sent_at is null;
+create index if not exists reports_sent on paidonce_consumer.reports (consumer, sent_at) where sent_at is not null;
+`
+
+/** Makes the kit's tables in the consumer's own database, in a schema of their own; safe to run again and by several. */
+export async function createTables(pool: pg.Pool): Promise<void> {
+  await transaction(pool, async (tx) => {
+    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await tx.query(TABLES)
+  })
+}
