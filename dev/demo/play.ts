@@ -21,6 +21,7 @@ import { watchLanes, type LaneState, type LaneWatch } from './lanes.ts'
 import { cli, metric, metricBy, prepare, startService, type Service } from './system.ts'
 import { tamper, type Tampering } from './tamper.ts'
 import { seenEvent, type SeenEvent } from './verdict.ts'
+import { startWorkers, type WorkerCounts, type Workers } from './workers.ts'
 
 export interface PlayOptions {
   readonly stack: StackEnv
@@ -43,6 +44,7 @@ export interface Played {
   readonly outcomes: ReadonlyMap<string, number>
   readonly answersMs: readonly number[]
   readonly eventsMs: readonly number[]
+  readonly workers: WorkerCounts
 }
 
 const PARTITIONS = 6
@@ -54,8 +56,9 @@ const PAYMENTS_ONLY = {
   ...{ refunded_partly: 0, refunded_fully: 0, refund_first: 0, refund_failed: 0, closed: 0, late_success: 0 },
   ...{ payment_failed: 0, disputed: 0, waiting: 0, finished: 0 },
 }
-/** Of the deliveries, when the processor dies. */
+/** Of the deliveries, when the processor dies, and when the worker that ships does. */
 const KILL_AT = 0.4
+const KILL_WORKER_AT = 0.7
 const DRAIN_MS_MAX = 90_000
 /** Short, so that the survivors need not wait the default of 10 s for a dead processor's lanes. */
 const SESSION_MS = 3_000
@@ -75,6 +78,7 @@ export async function play(options: PlayOptions): Promise<Played> {
   const start = (name: string, main: string) => startService({ name, main, env, logDir: join(dir, 'logs') })
   const services: Service[] = []
   let follower: Follower | undefined
+  let workers: Workers | undefined
   const lanes = await watchLanes({ brokers: stack.KAFKA_BROKERS, databaseUrl, appId: runId, topicPrefix })
   try {
     const keys = await createKeys(directories, MERCHANTS, new Date())
@@ -97,17 +101,28 @@ export async function play(options: PlayOptions): Promise<Played> {
     )
     services.push(gateway1, gateway2, victim, survivor, api)
     const topics = FULFILLMENT_TOPICS.map((topic) => topicPrefix + topic)
+    const crew = await step(
+      'starting a carrier and the example workers: shipment, inventory, points',
+      'about 5 s',
+      async () =>
+        startWorkers({
+          ...{ env, runId, dir, keys, gatewayUrl: gateway2.url, seed: options.seed },
+          databaseUrl: await createDatabase(stack.DATABASE_URL, `${runId}_workers`),
+        }),
+    )
+    workers = crew
     follower = await followEvents(stack.KAFKA_BROKERS, topics, topicPrefix)
 
     const logFile = join(dir, 'simulation.jsonl')
     const total = options.orders * options.deliveries
     const bar = progressBar(total)
     let killing: Promise<LaneState[]> | undefined
+    let killingWorker: Promise<Service> | undefined
     const tally = await runSimulation({
       orders: planOf({
         ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
         ...{ deliveriesPerOrder: options.deliveries, spreadMs: Math.max(10_000, total * 2), againMs: 5_000 },
-        ...{ reportShare: 0.2, returnShare: 0, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
+        ...{ reportShare: 0, returnShare: 0, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
       }),
       keys,
       gateways: [gateway1.url, gateway2.url],
@@ -116,10 +131,12 @@ export async function play(options: PlayOptions): Promise<Played> {
       onProgress: ({ deliveries }) => {
         bar.update(deliveries)
         if (deliveries >= total * KILL_AT) killing ??= killAtTheWorstMoment(victim, lanes)
+        if (deliveries >= total * KILL_WORKER_AT) killingWorker ??= crew.killShipment()
       },
     })
     bar.stop()
     const killedLanes = (await killing) ?? []
+    await killingWorker
     const reborn = await step('starting the killed processor again', 'about 2 s', () =>
       start('processor-1-again', 'dev/demo/processor.ts'),
     )
@@ -133,6 +150,10 @@ export async function play(options: PlayOptions): Promise<Played> {
     const records = await step('reading every topic as a read_committed Java consumer', 'about 3 s', () =>
       javaRead({ brokers: stack.KAFKA_BROKERS, topics }),
     )
+    await step('waiting until the workers have done and reported it all', 'about 10 s', async () => {
+      await crew.drained(new Set(records.map((record) => seenEvent(record, topicPrefix).eventId)).size)
+      await drained(lanes)
+    })
     const log = readLog(logFile)
     return {
       ...{ tally, killedLanes, expected: expectedOf(log) },
@@ -147,10 +168,12 @@ export async function play(options: PlayOptions): Promise<Played> {
       outcomes: await outcomesOf(databaseUrl),
       answersMs: log.flatMap((line) => (line.line === 'delivery' && line.heard === 'success' ? [line.latencyMs] : [])),
       eventsMs: follower.latenciesMs,
+      workers: await crew.counts(),
     }
   } finally {
     await follower?.stop()
     await lanes.close()
+    await workers?.close()
     await Promise.all(services.map((service) => service.stop()))
     await dropAll(stack, runId, topicPrefix)
   }
@@ -162,9 +185,10 @@ async function dropAll(stack: StackEnv, runId: string, topicPrefix: string): Pro
   const client = new pg.Client({ connectionString: stack.DATABASE_URL })
   try {
     await admin.deleteTopics(TOPICS.map((topic) => topicPrefix + topic))
-    await admin.deleteGroups([inputGroup(runId), ledgerGroup(runId)])
+    const workers = ['shipment', 'inventory', 'points'].map((name) => `${runId}-${name}`)
+    await admin.deleteGroups([inputGroup(runId), ledgerGroup(runId), ...workers])
     await client.connect()
-    await client.query(`drop database if exists ${runId} with (force)`)
+    for (const name of [runId, `${runId}_workers`]) await client.query(`drop database if exists ${name} with (force)`)
   } catch (error) {
     say(`  topics and database of ${runId} stay: ${String(error)}`)
   } finally {

@@ -3,23 +3,27 @@ import { relative } from 'node:path'
 import { FULFILLMENT_TOPICS } from '../../src/schemas/topics.ts'
 import { say } from '../parts/progress.ts'
 import type { Played } from './play.ts'
-import { judge, percentile } from './verdict.ts'
+import { judge, percentile, type SeenEvent } from './verdict.ts'
+import type { WorkerCounts } from './workers.ts'
 
 /** Prints the table and, as the last line of stdout, one JSON object. @returns the exit code */
 export function report(played: Played, dir: string): number {
-  const { tally, expected, seen, killedLanes, takeovers, answersMs, eventsMs } = played
+  const { tally, expected, seen, killedLanes, takeovers, answersMs, eventsMs, workers } = played
   const verdict = judge(expected, seen)
   const refused = tally.deliveries + tally.reports - tally.heard.success
   const table = new Table({ style: { head: [], border: [] } })
   const row = (name: string, value: string | number) => table.push([name, String(value)])
   const orders = expected.paid.length + expected.uncertain.length + expected.unpaid.length
   row('orders', `${orders}, ${tally.orders} created, ${expected.paid.length} rightly paid`)
-  row('deliveries', `${tally.deliveries}, and ${tally.reports} workers' reports`)
+  row('deliveries', tally.deliveries)
   row('accepted', tally.heard.success)
   for (const [reason, count] of played.refusedByReason) row(`refused: ${reason}`, count)
   for (const [outcome, count] of played.outcomes) row(`processor: ${outcome}`, count)
   row('orders with all their events', verdict.paid)
   for (const topic of FULFILLMENT_TOPICS) row(topic, seen.filter((event) => event.topic === topic).length)
+  row('shipped, counted at the carrier', `${workers.shipped} orders in ${workers.shipments} parcels`)
+  row('stock deducted, points granted', `${workers.stockDeducted}, ${workers.pointsGranted} orders`)
+  row("workers' reports accepted", workers.reportsAccepted)
   row('lost', verdict.lost.length)
   row('duplicated', verdict.duplicated.length)
   row('of orders not paid', verdict.phantom.length)
@@ -35,22 +39,46 @@ export function report(played: Played, dir: string): number {
     ...verdict.duplicated.map((name) => `duplicated: ${name}`),
     ...verdict.phantom.map((name) => `event of an order that was not rightly paid: ${name}`),
     ...expected.wronglyAccepted.map(({ outTradeNo, defect }) => `accepted in spite of ${defect}: ${outTradeNo}`),
+    ...workerProblems(workers, { ship: shipOf(seen), paid: verdict.paid }),
     ...(verdict.paid === 0 ? ['no order was paid'] : []),
     ...(killedLanes.length === 0 ? ['the processor was not killed between Postgres and Kafka'] : []),
     ...(takeovers < 1 ? ['no fence found events that the killed processor had left'] : []),
   ]
   for (const problem of problems.slice(0, 20)) say(`✖ ${problem}`)
   if (problems.length > 20) say(`✖ and ${problems.length - 20} more`)
-  say(problems.length === 0 ? '✔ every paid order has its events once, and no other order has any' : '')
+  say(
+    problems.length === 0 ? '✔ every paid order has its events once and was shipped once, and no other order was' : '',
+  )
   say(
     `logs: ${relative(process.cwd(), dir)}/logs, what was sent and heard: ${relative(process.cwd(), dir)}/simulation.jsonl`,
   )
   process.stdout.write(
     `${JSON.stringify({
       ...{ orders, deliveries: tally.deliveries, accepted: tally.heard.success, refused },
-      ...{ paid: verdict.paid, events: seen.length, lost: verdict.lost.length, duplicated: verdict.duplicated.length },
+      ...{
+        paid: verdict.paid,
+        shipped: workers.shipped,
+        events: seen.length,
+        lost: verdict.lost.length,
+        duplicated: verdict.duplicated.length,
+      },
       ...{ takeovers, answer_p99_ms: percentile(answersMs, 99), event_p99_ms: percentile(eventsMs, 99) },
     })}\n`,
   )
   return problems.length === 0 ? 0 : 1
+}
+
+/** How many events ask for a parcel: those that the provider never heard a success for are paid all the same. */
+const shipOf = (seen: readonly SeenEvent[]) =>
+  new Set(seen.filter(({ kind }) => kind === 'ship').map(({ eventId }) => eventId)).size
+
+function workerProblems(workers: WorkerCounts, { ship, paid }: { ship: number; paid: number }): string[] {
+  const { shipments, shipped, stockDeducted, pointsGranted, unsettled } = workers
+  return [
+    ...(shipments === shipped ? [] : [`the carrier has shipped ${shipments} parcels for ${shipped} orders`]),
+    ...(shipped === ship && shipped >= paid ? [] : [`${shipped} orders were shipped, ${paid} are paid`]),
+    ...(stockDeducted === ship ? [] : [`stock was deducted ${stockDeducted} times, for ${ship} orders`]),
+    ...(pointsGranted === ship ? [] : [`points were granted ${pointsGranted} times, for ${ship} orders`]),
+    ...(unsettled === 0 ? [] : [`${unsettled} events wait for a person`]),
+  ]
 }
