@@ -18,22 +18,21 @@ const ASK = { fromMs: 200, toMs: 30_000 }
 export async function askOnce(parts: Parts, found: OpenRow, effect: OnceEffect): Promise<Worked> {
   const row = found.state === 'calling' ? await takeOver(parts, found) : found
   if (row === undefined) return 'busy'
-  let unsettled: string | undefined
-  try {
-    const worked = await holdAndAct(
-      parts.pool,
-      effect.callMs,
-      (held) => askHeld(parts, row, effect, held, (reason) => (unsettled = reason)),
-      (step) => (step === 'before_begin' ? undefined : parts.reach(`ask_${step}`)),
-    )
-    if (unsettled !== undefined) tellUnsettled(parts, row, unsettled)
-    return worked
-  } catch (error) {
+  let unsettled = ''
+  const onUnsettled = (reason: string) => (unsettled = reason)
+  const worked = await holdAndAct(
+    parts.pool,
+    effect.callMs,
+    (held) => askHeld(parts, row, effect, held, onUnsettled),
+    (step) => (step === 'before_begin' ? undefined : parts.reach(`ask_${step}`)),
+  ).catch((error: unknown) => {
     if (isDatabaseTrouble(error)) throw error
     // The user's `settled` threw: what it did is undone, and the answer is asked for again.
     const reason = error instanceof Error ? error.message : String(error)
-    return transaction(parts.pool, (tx) => askLater(parts, tx, row, effect, { reason, onUnsettled: () => undefined }))
-  }
+    return transaction(parts.pool, (tx) => askLater(parts, tx, row, effect, { reason, onUnsettled }))
+  })
+  if (worked === 'unsettled') tellUnsettled(parts, row, unsettled)
+  return worked
 }
 
 /**
@@ -107,7 +106,7 @@ async function askLater(
     await writeAsking(tx, owner, row, { reason, afterMs, asks: row.asks + 1 })
     return 'asked_in_vain'
   }
-  await leaveUnsettled(tx, owner, row, reason)
+  if (!(await leaveUnsettled(tx, owner, row, reason))) return 'busy'
   // Its order becomes an anomaly where the payments are: there people look.
   await reportsOf(tx, owner.consumer, row.event)('fulfillment_failed', `${row.event.kind} is unsettled: ${reason}`)
   onUnsettled(reason)

@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { signReport } from '../providers/worker/sign.ts'
 import { webhookSecret } from '../providers/standard-webhooks/keys.ts'
 import { describeError, type Log } from '../runtime/log.ts'
+import type { Transaction } from '../runtime/postgres.ts'
 import type { Reach } from './crash-points.ts'
 import { holdAndAct } from './hold-and-act.ts'
 import type { ConsumerMetrics } from './metrics.ts'
@@ -34,6 +35,8 @@ interface Report {
 
 const POST_MS_MAX = 6_000
 const POLL_MS = 500
+const AT_ONCE = 20
+const ACCEPTED = 'accepted'
 const RETRY = { fromMs: 500, toMs: 300_000 }
 
 /**
@@ -43,41 +46,30 @@ const RETRY = { fromMs: 500, toMs: 300_000 }
 export function createReporter(options: ReporterOptions): Reporter {
   const { pool, consumer, metrics, log, reach } = options
   const stopping = new AbortController()
-  const sendOne = () =>
+  const sendSome = () =>
     holdAndAct(
       pool,
       POST_MS_MAX,
       async ({ tx }): Promise<boolean> => {
-        const { rows } = await tx.query<Report>({
-          name: 'paidonce-due-report',
-          text: `select id, merchant, body, attempts from paidonce_consumer.reports
-                 where consumer = $1 and sent_at is null and due_at <= clock_timestamp()
-                 order by due_at limit 1 for update skip locked`,
-          values: [consumer],
-        })
-        const [report] = rows
-        if (report === undefined) return false
+        const reports = await claimReports(tx, consumer)
+        if (reports.length === 0) return false
         await reach('report_claimed')
-        const answer = await post(report, options).catch((error: unknown) => describeError(error).message)
-        const isAccepted = answer === 'accepted'
-        metrics.reports.inc({ consumer, outcome: isAccepted ? 'accepted' : 'failed' })
-        if (isAccepted) await reach('report_sent')
-        else log.warn({ id: report.id, merchant: report.merchant, answer }, 'a report was not accepted; trying again')
-        await tx.query({
-          name: 'paidonce-note-report',
-          text: `update paidonce_consumer.reports
-                 set attempts = attempts + 1, last_answer = $2, sent_at = case when $3 then clock_timestamp() end,
-                   due_at = clock_timestamp() + $4 * interval '1 millisecond'
-                 where id = $1`,
-          values: [report.id, answer.slice(0, 300), isAccepted, backoffMs(RETRY, report.attempts)],
-        })
+        const answers = await Promise.all(reports.map((report) => post(report, options).catch(saying)))
+        await reach('report_sent')
+        for (const [index, report] of reports.entries()) {
+          const answer = answers[index] ?? ''
+          metrics.reports.inc({ consumer, outcome: answer === ACCEPTED ? 'accepted' : 'failed' })
+          if (answer !== ACCEPTED)
+            log.warn({ id: report.id, merchant: report.merchant, answer }, 'a report is sent again')
+          await noteAnswer(tx, report, answer)
+        }
         return true
       },
       (step) => (step === 'after_commit' ? reach('report_after_commit') : undefined),
     )
   const loop = (async () => {
     while (!stopping.signal.aborted) {
-      const found = await sendOne().catch((error: unknown) => {
+      const found = await sendSome().catch((error: unknown) => {
         log.warn({ error: describeError(error) }, 'reports wait for Postgres')
         return false
       })
@@ -92,6 +84,35 @@ export function createReporter(options: ReporterOptions): Reporter {
   }
 }
 
+/** The first unsent one of each order, as a parcel comes back after it has left. */
+async function claimReports(tx: Transaction, consumer: string): Promise<Report[]> {
+  const { rows } = await tx.query<Report>({
+    name: 'paidonce-due-reports',
+    text: `select id, merchant, body, attempts from paidonce_consumer.reports r
+           where consumer = $1 and sent_at is null and due_at <= clock_timestamp()
+             and not exists (
+               select from paidonce_consumer.reports earlier
+               where earlier.consumer = r.consumer and earlier.order_key = r.order_key and earlier.sent_at is null
+                 and earlier.seq < r.seq)
+           order by due_at limit $2 for update skip locked`,
+    values: [consumer, AT_ONCE],
+  })
+  return rows
+}
+
+async function noteAnswer(tx: Transaction, { id, attempts }: Report, answer: string): Promise<void> {
+  await tx.query({
+    name: 'paidonce-note-report',
+    text: `update paidonce_consumer.reports
+           set attempts = attempts + 1, last_answer = $2, sent_at = case when $3 then clock_timestamp() end,
+             due_at = clock_timestamp() + $4 * interval '1 millisecond'
+           where id = $1`,
+    values: [id, answer.slice(0, 300).replaceAll('\0', ''), answer === ACCEPTED, backoffMs(RETRY, attempts)],
+  })
+}
+
+const saying = (error: unknown) => describeError(error).message
+
 async function post({ id, merchant, body }: Report, options: ReporterOptions): Promise<string> {
   const { gatewayUrl, keysDir, now } = options
   if (!/^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(merchant)) return `no merchant's name: ${merchant}`
@@ -104,7 +125,7 @@ async function post({ id, merchant, body }: Report, options: ReporterOptions): P
     signal: AbortSignal.timeout(POST_MS_MAX - 1_000),
   })
   const text = await response.text()
-  return response.ok ? 'accepted' : `${response.status} ${text}`
+  return response.ok ? ACCEPTED : `${response.status} ${text}`
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

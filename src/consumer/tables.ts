@@ -65,8 +65,10 @@ create table if not exists paidonce_consumer.dead_letters (
 
 create table if not exists paidonce_consumer.reports (
   id text primary key,
+  seq bigint generated always as identity,
   consumer text not null,
   merchant text not null,
+  order_key text not null,
   body text not null,
   attempts integer not null default 0,
   due_at timestamptz not null default clock_timestamp(),
@@ -74,6 +76,8 @@ create table if not exists paidonce_consumer.reports (
   sent_at timestamptz
 );
 create index if not exists reports_due on paidonce_consumer.reports (consumer, due_at) where sent_at is null;
+create index if not exists reports_of_order on paidonce_consumer.reports (consumer, order_key, seq)
+  where sent_at is null;
 create index if not exists reports_sent on paidonce_consumer.reports (consumer, sent_at) where sent_at is not null;
 `
 

@@ -1,5 +1,6 @@
 import type { Transaction } from '../runtime/postgres.ts'
 import type { Fulfillment } from '../schemas/fulfillment.ts'
+import { orderKey } from './take-in.ts'
 
 export const REPORT_TYPES = ['shipment_completed', 'fulfillment_failed', 'goods_returned'] as const
 export type ReportType = (typeof REPORT_TYPES)[number]
@@ -25,9 +26,9 @@ export function reportsOf(tx: Transaction, consumer: string, event: Fulfillment)
     }
     await tx.query({
       name: 'paidonce-write-report',
-      text: `insert into paidonce_consumer.reports (id, consumer, merchant, body) values ($1, $2, $3, $4)
+      text: `insert into paidonce_consumer.reports (id, consumer, merchant, order_key, body) values ($1, $2, $3, $4, $5)
              on conflict do nothing`,
-      values: [`${type}-${eventId}`, consumer, merchant, JSON.stringify(report)],
+      values: [`${type}-${eventId}`, consumer, merchant, orderKey(event), JSON.stringify(report)],
     })
   }
 }

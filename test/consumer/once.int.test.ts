@@ -99,7 +99,7 @@ test('a carrier that cannot say leaves the event to a person, who is told; the o
   const [ship, cancel] = [anEvent('blind'), anEvent('blind', { kind: 'cancel', sequence: 2 })]
   await downstream.emit([ship, cancel])
   const told: Unsettled[] = []
-  await start({ settleMsMax: 1_000 }, told)
+  await start({ callMs: 2_000, settleMsMax: 3_000 }, told)
   await untilStates({ unsettled: 1, waiting: 1 })
   await until('somebody is told', () => told.length === 1)
   const consumer = `${downstream.topics.appId}-c`
@@ -110,8 +110,8 @@ test('a carrier that cannot say leaves the event to a person, who is told; the o
   const { rows } = await pool.query<{ id: string }>('select id from paidonce_consumer.reports')
   expect(rows).toEqual([{ id: `fulfillment_failed-${ship.eventId}` }])
   expect(await sayDidNotHappen(pool, consumer, 'another')).toBe(false)
-  expect(await sayHappened(pool, consumer, ship.eventId, 'SF1')).toBe(true)
   carrier.behave({ loseAnswers: 0, blind: false })
+  expect(await sayHappened(pool, consumer, ship.eventId, 'SF1')).toBe(true)
   await untilStates({ done: 2 })
   expect(carrier.done.map(({ what }) => what)).toEqual(['shipments', 'cancellations'])
 })
@@ -130,6 +130,33 @@ test('a carrier without any limit is never believed when it says no', async () =
   running.push(await downstream.start({ effects: { ship: once(options) } }))
   await untilStates({ unsettled: 1 })
   expect(calls).toBe(1)
+})
+
+test('what throws where the outcome is noted is undone and comes to a person, and nothing is called again', async () => {
+  let calls = 0
+  const told: Unsettled[] = []
+  const ship = once({
+    call: () => Promise.resolve({ kind: 'happened', reference: String(++calls) }),
+    ask: () => Promise.resolve({ kind: 'happened', reference: 'asked' }),
+    settled: async (tx, { eventId, outTradeNo }) => {
+      await tx.query('insert into parcels values ($1, $2, $2)', [eventId, outTradeNo])
+      throw new Error('a bug')
+    },
+    ...{ callMs: 50, lateMs: 0, settleMsMax: 1_500 },
+  })
+  await downstream.emit([anEvent('buggy')])
+  running.push(
+    await downstream.start({
+      effects: { ship },
+      prepare: (pool) => pool.query(TABLES),
+      onUnsettled: (unsettled) => told.push(unsettled),
+    }),
+  )
+  await until('somebody is told', () => told.length === 1, 30_000)
+  expect(await downstream.states()).toEqual({ unsettled: 1 })
+  expect(told[0]?.reason).toBe('a bug')
+  expect(calls).toBe(1)
+  expect((await downstream.database.pool.query('select from parcels')).rowCount).toBe(0)
 })
 
 test('times that make no sense are refused', () => {
