@@ -49,17 +49,32 @@ test('one holds an order’s lock, with an end; the next has it once it is given
   expect((await yours.take('a')).kind).toBe('held')
 })
 
-test('whoever has outlived its lock gives back nobody else’s', async () => {
+/** One takes a lock, outlives it, and gives it back when it is another's. @returns whether the other still has it */
+async function giveBackLate(of: (connection: LockCommands) => LockCommands, order: string): Promise<boolean> {
   const connection = await connect()
-  const [mine, yours] = [lockOf(connection), lockOf(await connect())]
-  const held = await take(mine, 'c')
+  const [mine, yours] = [lockOf(of(connection)), lockOf(await connect())]
+  const held = await take(mine, order)
   // As if it had expired while its holder was frozen.
-  await connection.runScript(`return redis.call('del', KEYS[1])`, LOCK_PREFIX + 'c', [])
-  await take(yours, 'c')
-  const token = await holderOf(connection, 'c')
+  await connection.runScript(`return redis.call('del', KEYS[1])`, LOCK_PREFIX + order, [])
+  await take(yours, order)
+  const token = await holderOf(connection, order)
   expect(token).not.toBeNull()
   await held.release()
-  expect(await holderOf(connection, 'c')).toBe(token)
+  return (await holderOf(connection, order)) === token
+}
+
+test('whoever has outlived its lock gives back nobody else’s', async () => {
+  expect(await giveBackLate((connection) => connection, 'c')).toBe(true)
+})
+
+test('without the comparison it would', async () => {
+  const isDelete = /'del'/
+  const blunt = (connection: LockCommands): LockCommands => ({
+    ...connection,
+    runScript: (script, key, args) =>
+      connection.runScript(isDelete.test(script) ? `return redis.call('del', KEYS[1])` : script, key, args),
+  })
+  expect(await giveBackLate(blunt, 'c2')).toBe(false)
 })
 
 test('a lock is kept while its holder works, and noticed when it is lost', async () => {
