@@ -5,7 +5,8 @@ import { factCause } from '../../src/orders/identity.ts'
 import { fenOfYuan } from '../../src/providers/yuan.ts'
 import { composeBill } from '../../src/providers/wechatpay/compose-bill.ts'
 import { factsOfBillRow } from '../../src/providers/wechatpay/facts-of-bill.ts'
-import { readBill, type BillRow } from '../../src/providers/wechatpay/read-bill.ts'
+import type { BillRow } from '../../src/providers/wechatpay/read-bill.ts'
+import { readBill } from './read-bill.ts'
 import { direct, paid, partnerRecipient, recipient, refundOf, subMerchant } from './wechatpay-subject.ts'
 
 const bytes = readFileSync(join(import.meta.dirname, '../vectors/wechat-v2/bill.ALL.sanitised.csv'))

@@ -21,7 +21,7 @@ import {
   factsOfPaymentQuery,
   factsOfRefundQuery,
 } from '../../src/providers/wechatpay/facts-of-query.ts'
-import { readBill } from '../../src/providers/wechatpay/read-bill.ts'
+import { readBill } from './read-bill.ts'
 import type { Envelope } from '../../src/providers/wechatpay/sign.ts'
 import {
   direct,

@@ -12,7 +12,7 @@ import {
 } from '../../src/providers/wechatpay/compose.ts'
 import { factsOfBillRow } from '../../src/providers/wechatpay/facts-of-bill.ts'
 import * as v3 from '../../src/providers/wechatpay/facts-of-query.ts'
-import { readBill } from '../../src/providers/wechatpay/read-bill.ts'
+import { readBill } from './read-bill.ts'
 import {
   orderAnswer,
   paymentFields,

@@ -1,3 +1,4 @@
+import { e5OfYuan, yuanOfE5 } from '../bill-sums.ts'
 import { yuanOfFen } from '../yuan.ts'
 import type { PaidOrder, Party, RefundOrder } from './compose.ts'
 import { beijing } from './sign.ts'
@@ -8,30 +9,54 @@ const TITLES =
   '手续费,费率,订单金额,申请退款金额,费率备注'
 const TOTALS = '总交易单数,应结订单总金额,退款总金额,充值券退款总金额,手续费总金额,订单总金额,申请退款总金额'
 
-/** A day's trade bill (`ALL`) as WeChat Pay makes it: a byte order mark, four parts, money in yuan. */
-export function composeBill(party: Party, payments: readonly PaidOrder[], refunds: readonly RefundOrder[]): string {
-  const paidFen = payments.reduce((sum, { totalFen }) => sum + totalFen, 0)
-  const refundedFen = refunds.reduce((sum, { refundFen }) => sum + refundFen, 0)
-  const [paid, refunded] = [yuanOfFen(paidFen), yuanOfFen(refundedFen)]
-  const count = `${payments.length + refunds.length}.0`
-  const lines = [
-    TITLES,
-    ...payments.map((order) => line(paymentCells(party, order))),
-    ...refunds.map((refund) => line(refundCells(party, refund))),
-    TOTALS,
-    line([count, paid, refunded, '0.00', '0.00', paid, refunded]),
-  ]
-  return `\ufeff${lines.join('\r\n')}\r\n`
+/** Writes a bill line by line, so that one of any length can be made; every piece has its line end. */
+export interface BillWriter {
+  readonly head: () => string
+  /** @param fee what the provider keeps, in yuan with up to five decimals */
+  readonly payment: (order: PaidOrder, fee?: string) => string
+  readonly refund: (refund: RefundOrder) => string
+  /** The totals of all that was written. */
+  readonly foot: () => string
 }
 
-const line = (cells: readonly string[]) => cells.map((cell) => `\`${cell}`).join(',')
+export function createBillWriter(party: Party): BillWriter {
+  let [count, paidFen, refundedFen, feesE5] = [0, 0, 0, 0n]
+  return {
+    head: () => `\ufeff${TITLES}\r\n`,
+    payment: (order, fee = '0.00000') => {
+      count += 1
+      paidFen += order.totalFen
+      feesE5 += BigInt(e5OfYuan(fee) ?? 0)
+      return line(paymentCells(party, order, fee))
+    },
+    refund: (refund) => {
+      count += 1
+      refundedFen += refund.refundFen
+      return line(refundCells(party, refund))
+    },
+    foot: () => {
+      const [paid, refunded] = [yuanOfFen(paidFen), yuanOfFen(refundedFen)]
+      const cells = [`${count}.0`, paid, refunded, '0.00', yuanOfE5(feesE5), paid, refunded]
+      return `${TOTALS}\r\n${line(cells)}`
+    },
+  }
+}
 
-const paymentCells = (party: Party, order: PaidOrder) => {
+/** A day's trade bill (`ALL`) as WeChat Pay makes it: a byte order mark, four parts, money in yuan. */
+export function composeBill(party: Party, payments: readonly PaidOrder[], refunds: readonly RefundOrder[]): string {
+  const writer = createBillWriter(party)
+  const rows = [...payments.map((order) => writer.payment(order)), ...refunds.map((refund) => writer.refund(refund))]
+  return [writer.head(), ...rows, writer.foot()].join('')
+}
+
+const line = (cells: readonly string[]) => `${cells.map((cell) => `\`${cell}`).join(',')}\r\n`
+
+const paymentCells = (party: Party, order: PaidOrder, fee: string) => {
   const paid = yuanOfFen(order.totalFen)
   return [
     ...[billTime(order.paidAt), ...who(party), order.transactionId, order.outTradeNo, 'o-synthetic-payer'],
     ...['JSAPI', 'SUCCESS', 'OTHERS', 'CNY', paid, '0.00', '0', '0', '0.00', '0.00', '', ''],
-    ...['synthetic goods', '', '0.00000', '0.60%', paid, '0.00', ''],
+    ...['synthetic goods', '', fee, '0.60%', paid, '0.00', ''],
   ]
 }
 

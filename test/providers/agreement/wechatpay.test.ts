@@ -5,7 +5,7 @@ import { Aes, Formatter, Rsa } from 'wechatpay-axios-plugin'
 import Pay from 'wechatpay-node-v3'
 import type { CallbackRequest } from '../../../src/providers/provider.ts'
 import { composePayment, composeRefund } from '../../../src/providers/wechatpay/compose.ts'
-import { readBill } from '../../../src/providers/wechatpay/read-bill.ts'
+import { readBill } from '../read-bill.ts'
 import { otherPrivateKey, platform, platformPrivateKey, vector } from '../vectors.ts'
 import {
   direct,

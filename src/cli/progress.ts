@@ -1,0 +1,15 @@
+import { SingleBar } from 'cli-progress'
+
+export interface Progress {
+  readonly at: (value: number) => void
+  readonly stop: () => void
+}
+
+/** A bar on stderr while something long runs; nothing where nobody watches. */
+export function createProgress(what: string, total: number): Progress {
+  if (!process.stderr.isTTY || total <= 0) return { at: () => undefined, stop: () => undefined }
+  const format = `${what} {bar} {percentage} %, {eta_formatted} left`
+  const bar = new SingleBar({ format, stream: process.stderr, hideCursor: true, clearOnComplete: true })
+  bar.start(total, 0)
+  return { at: (value) => bar.update(value), stop: () => bar.stop() }
+}
