@@ -6,12 +6,14 @@ import { printable as printableText } from '../runtime/printable.ts'
 export interface Output {
   readonly json: unknown
   readonly text: string
+  /** Only of verbs that say that they have it. */
+  readonly csv?: string
   /** True ends the program with 1: it worked, and there is something to look at. */
   readonly findings?: boolean
   /** True ends it with 3, unless there are findings: something could not be looked at. */
   readonly undecided?: boolean
 }
-export type Format = 'json' | 'table'
+export type Format = 'json' | 'table' | 'csv'
 type Cell = string | number | boolean | null | undefined
 /** Several lines of our own in one cell; a line feed inside of a value is not trusted. */
 type Lines = readonly Cell[]

@@ -18,7 +18,11 @@ export interface CliContext {
   readonly reach: CliReach
 }
 /** Runs a verb's work and prints what it found. */
-export type Run = (work: (context: CliContext) => Promise<Output>, command: Command) => Promise<void>
+export type Run = (
+  work: (context: CliContext) => Promise<Output>,
+  command: Command,
+  has?: { readonly csv: true },
+) => Promise<void>
 
 /** @returns the exit code: 0 ok, 1 findings, 2 usage, 3 could not decide. */
 export async function runCli(
@@ -27,12 +31,13 @@ export async function runCli(
   reach: CliReach = reachNothing,
 ): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
-  const run: Run = async (work, command) => {
+  const run: Run = async (work, command, has) => {
     const options = command.optsWithGlobals<{ output: Format; dryRun?: boolean; yes?: boolean }>()
+    if (options.output === 'csv' && has === undefined)
+      throw new CliFailure(EXIT.usage, 'This verb has no CSV.', 'Use --output json.')
     const confirm = (question: string) => (options.yes === true ? Promise.resolve() : ask(question))
     const output = await work({ env, dryRun: options.dryRun === true, confirm, reach })
-    const text = options.output === 'json' ? jsonOf(output.json) : printableLines(output.text)
-    process.stdout.write(`${text}\n`)
+    process.stdout.write(`${inFormat(output, options.output)}\n`)
     if (output.undecided === true) exitCode = EXIT.undecided
     if (output.findings === true) exitCode = EXIT.findings
   }
@@ -47,6 +52,10 @@ export async function runCli(
   }
 }
 
+function inFormat(output: Output, format: Format): string {
+  if (format === 'csv') return output.csv ?? ''
+  return format === 'json' ? jsonOf(output.json) : printableLines(output.text)
+}
 const jsonOf = (value: unknown) => printableJson(JSON.stringify(value, null, 2))
 
 /** Commander throws after it has printed what was asked for, too. */
@@ -57,7 +66,7 @@ function exceptHelp(error: unknown): void {
 export function createProgram(run: Run): Command {
   const program = new Command('paidonce')
     .description('Each payment is applied once, each fulfillment event is visible once.')
-    .addOption(new Option('--output <format>', 'how to print').choices(['table', 'json']).default('table'))
+    .addOption(new Option('--output <format>', 'how to print').choices(['table', 'json', 'csv']).default('table'))
     .configureHelp({ showGlobalOptions: true, sortSubcommands: true })
     .addHelpText('after', '\nExit codes: 0 ok, 1 findings, 2 usage, 3 could not decide.')
     .showSuggestionAfterError(true)

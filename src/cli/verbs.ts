@@ -5,6 +5,8 @@ import { addAnomalyResolve } from './anomaly-resolve.ts'
 import { addAnomalyShow } from './anomaly-show.ts'
 import { addAuditList } from './audit-list.ts'
 import { addAuditRun } from './audit-run.ts'
+import { addBillImport } from './bill-import.ts'
+import { addBillReport } from './bill-report.ts'
 import { addBrakeList } from './brake-list.ts'
 import { addBrakeRelease } from './brake-release.ts'
 import { addBrakeSet } from './brake-set.ts'
@@ -45,6 +47,7 @@ export const VERBS: Readonly<
     verbs: [addAnomalyClaim, addAnomalyList, addAnomalyRelease, addAnomalyResolve, addAnomalyShow],
   },
   audit: { about: 'whether Postgres and the topics say the same', verbs: [addAuditList, addAuditRun] },
+  bill: { about: "providers' bills, and what they say otherwise", verbs: [addBillImport, addBillReport] },
   brake: { about: 'events that are kept back on purpose', verbs: [addBrakeList, addBrakeRelease, addBrakeSet] },
   callback: { about: 'what a provider sent', verbs: [addCallbackExplain, addCallbackVerify] },
   config: { about: 'the environment of the processes', verbs: [addConfigCheck] },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { BadConfiguration } from '../runtime/config.ts'
 import { createAlipayBillReader } from './alipay/bill-reader.ts'
 import { alipayConfig } from './alipay/config.ts'
-import type { BillReader } from './bill.ts'
+import type { BillProvider, BillReader } from './bill.ts'
 import { configFiles, type ConfigFiles } from './config-files.ts'
 import { createFileReader } from './seen-files.ts'
 import { parseStrictJson } from './strict-json.ts'
@@ -11,9 +11,6 @@ import { createWechatpayBillReader } from './wechatpay/bill-reader.ts'
 import { wechatpayConfig } from './wechatpay/config.ts'
 import type { Recipient } from './wechatpay/recipient.ts'
 import { wechatpayV2Config } from './wechatpay-v2/config.ts'
-
-export const BILL_PROVIDERS = ['wechatpay', 'alipay'] as const
-export type BillProvider = (typeof BILL_PROVIDERS)[number]
 
 /** How one merchant's bills of one provider are read. */
 export interface BillFormat {

@@ -21,14 +21,13 @@ export function yuanOfE5(e5: bigint): string {
 const ROUNDING_E5 = 1_000n
 
 /**
- * The totals that the rows do not come to. A row whose cells could not be told apart may be what a count lacks, and
- * makes sums unknowable.
+ * The totals that the rows do not come to. A row whose cells could not be told apart may be what a count or a sum lacks.
  */
 export const wrongTotals = (totals: readonly BillTotal[], unsure: number): readonly BillTotal[] =>
   totals.filter(({ title, kind, stated, found }) => {
     const lacking = stated - found
     if (kind === 'count') return lacking < 0n || lacking > BigInt(unsure) * 100_000n
-    if (unsure > 0) return false
+    if (unsure > 0) return stated < 0n ? lacking > 0n || lacking < stated : lacking < 0n || lacking > stated
     const slack = title.includes('手续费') ? ROUNDING_E5 : 1n
     return lacking >= slack || -lacking >= slack
   })

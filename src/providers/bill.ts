@@ -1,5 +1,8 @@
 import type { Fact } from '../orders/model.ts'
 
+export const BILL_PROVIDERS = ['wechatpay', 'alipay'] as const
+export type BillProvider = (typeof BILL_PROVIDERS)[number]
+
 /** What one row of a provider's bill says of an order, in one form for all providers. */
 export interface BillStatement {
   readonly what: 'payment' | 'refund'

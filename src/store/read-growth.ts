@@ -10,6 +10,7 @@ export const GROWING = [
   ...(['dead_letters', 'replays', 'replay_runs', 'brakes', 'brake_lanes', 'waiting_events'] as const),
   ...(['tombstones', 'operator_actions', 'imported_events', 'api_tokens'] as const),
   ...(['audit_runs', 'audit_lanes', 'audit_findings'] as const),
+  ...(['bill_runs', 'bill_findings', 'bill_seen'] as const),
 ] as const
 
 export interface PartitionedGrowth {

@@ -15,7 +15,7 @@ export interface RemoveOptions {
 }
 
 /** What is removed row by row, as it comes rarely: each is one row or two of what a person did or must look at. */
-export const REMOVED = ['replay_runs', 'dead_letters', 'brakes', 'commands'] as const
+export const REMOVED = ['replay_runs', 'dead_letters', 'brakes', 'bill_runs', 'commands'] as const
 export type RemovedKind = (typeof REMOVED)[number]
 export type Removed = Readonly<Record<RemovedKind, number>>
 
@@ -53,6 +53,17 @@ told as (delete from brake_lanes t using gone where t.brake_id = gone.id)
 delete from brakes b using gone where b.id = gone.id`,
 }
 
+// With its findings, 80,000 at most: what they were about has long been settled, or is in the orders.
+const BILLS = `bill_runs b where b.started_at < $1`
+const REMOVE_BILL = {
+  name: 'remove-bill-run',
+  text: `
+with run as materialized (select b.id from ${BILLS} order by b.id limit 1 for update of b skip locked),
+found as (delete from bill_findings f using run where f.run_id = run.id),
+seen as (delete from bill_seen s using run where s.run_id = run.id)
+delete from bill_runs b using run where b.id = run.id`,
+}
+
 // Most go into the archive with their order; these belong to orders that stay. The oldest ids only, as no index is worth it.
 const OLDEST_COMMANDS = 5_000
 const COMMANDS = `(select * from commands order by id limit ${OLDEST_COMMANDS}) c
@@ -84,6 +95,7 @@ const STEPS: Record<RemovedKind, { which: string; step: (client: pg.ClientBase, 
     replay_runs: { which: RUNS, step: remove(REMOVE_RUN) },
     dead_letters: { which: LETTERS, step: remove(REMOVE_LETTERS) },
     brakes: { which: BRAKES, step: remove(REMOVE_BRAKES) },
+    bill_runs: { which: BILLS, step: remove(REMOVE_BILL) },
     commands: { which: COMMANDS, step: removeCommands },
   }
 
@@ -93,7 +105,7 @@ const STEPS: Record<RemovedKind, { which: string; step: (client: pg.ClientBase, 
  */
 export async function removeAged(client: pg.ClientBase, options: RemoveOptions): Promise<Removed> {
   const { clock, dryRun, isStopped, budgetMs, settledBefore, commandsBefore } = options
-  const removed = { replay_runs: 0, dead_letters: 0, brakes: 0, commands: 0 }
+  const removed = { replay_runs: 0, dead_letters: 0, brakes: 0, bill_runs: 0, commands: 0 }
   const startedMs = clock.elapsedMs()
   for (const kind of REMOVED) {
     const before = kind === 'commands' ? commandsBefore : settledBefore

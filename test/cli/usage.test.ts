@@ -25,7 +25,7 @@ test.each([
   [['topics', 'create', '--partitions', '0'], 'It must be an integer from 1 to 10000.'],
   [['topics', 'create', '--partitions', '1e2'], 'It must be an integer from 1 to 10000.'],
   [['topics', 'create', '--replication', 'many'], 'It must be an integer from 1 to 9.'],
-  [['topics', 'create', '--output', 'xml'], 'Allowed choices are table, json.'],
+  [['topics', 'create', '--output', 'xml'], 'Allowed choices are table, json, csv.'],
   [['token', 'create'], "required option '--name <name>' not specified"],
   [['token', 'create', '--name', 'a b'], 'It must be 1 to 64 of'],
   [['token', 'create', '--name', 'a', '--role', 'root'], 'Allowed choices are merchant, viewer, operator, admin.'],

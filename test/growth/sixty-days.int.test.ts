@@ -30,7 +30,7 @@ test(
       const lane = await startDays(url, FIRST_DAY)
       const rowsByDay: number[] = []
       const bytesByDay: number[] = []
-      const removed = { replay_runs: 0, dead_letters: 0, brakes: 0, commands: 0 }
+      const removed = { replay_runs: 0, dead_letters: 0, brakes: 0, bill_runs: 0, commands: 0 }
       let [dropped, archived, deleted] = [0, 0, 0]
       for (let day = 0; day < DAYS; day++) {
         const today = dayAfter(FIRST_DAY, day)
@@ -67,7 +67,7 @@ test(
       const gone = (DAYS - 1 - 20) * ORDERS_PER_DAY
       expect(orders.rows).toEqual([{ living: DAYS * ORDERS_PER_DAY - gone, stones: gone, archived: gone }])
       expect(archived).toBe(gone)
-      expect(removed).toEqual({ replay_runs: gone / ORDERS_PER_DAY - 5, dead_letters: 68, brakes: 34, commands: 0 })
+      expect(removed).toEqual({ replay_runs: gone / ORDERS_PER_DAY - 5, dead_letters: 68, brakes: 34, bill_runs: 0, commands: 0 })
       for (const table of [...LEVEL, 'operator_actions'].filter((table) => !EMPTY.includes(table)))
         expect(await rowsIn(pool, table), table).toBeGreaterThan(0)
       await lane.session.close()

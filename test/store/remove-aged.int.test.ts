@@ -7,7 +7,7 @@ import { anOrder, APP, clockAt, create, openLane, TOPIC } from '../helpers/lane-
 import { ageOrders, maintainAt, rowsIn } from '../helpers/maintained.ts'
 
 const NOW = '2028-11-30T12:00:00Z'
-const NONE: Record<RemovedKind, number> = { replay_runs: 0, dead_letters: 0, brakes: 0, commands: 0 }
+const NONE: Record<RemovedKind, number> = { replay_runs: 0, dead_letters: 0, brakes: 0, bill_runs: 0, commands: 0 }
 const OLD = '2027-10-26' // 401 days before
 const YOUNG = '2027-10-27'
 

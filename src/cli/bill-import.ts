@@ -1,0 +1,90 @@
+import { stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import type { BillProvider } from '../providers/bill.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { GROWTH, POSTGRES, readConfig } from '../runtime/config.ts'
+import { day, providerOption } from './bill-options.ts'
+import { showBill } from './bill-view.ts'
+import { withDatabase } from './connect.ts'
+import { CliFailure, EXIT } from './failure.ts'
+import { merchantName, shortText, userName } from './options.ts'
+import { createProgress } from './progress.ts'
+import type { Output } from './render.ts'
+import type { CliContext, Run } from './run-cli.ts'
+
+interface Options {
+  readonly provider: BillProvider
+  readonly merchant: string
+  readonly date: string
+  readonly dryRun?: true
+  readonly publish?: true
+  readonly actor: string
+}
+
+const FILES_MAX = 20
+const ENV = { ...POSTGRES, MERCHANTS_DIR: z.string().min(1), ARCHIVE_AFTER_DAYS: GROWTH.ARCHIVE_AFTER_DAYS }
+/** About what a row takes: the bar needs no more. */
+const ROW_BYTES = 300
+
+export const addBillImport = (noun: Command, run: Run) =>
+  noun
+    .command('import')
+    .description(
+      "match a provider's bill of a day with what is known here; 1 if they differ, 3 if it cannot be trusted",
+    )
+    .argument('<files...>', 'the bill: as it came, plain, gzipped or zipped; several accounts of one day together')
+    .addOption(providerOption().makeOptionMandatory())
+    .requiredOption('--merchant <merchant>', 'whose bill', merchantName)
+    .requiredOption('--date <date>', 'the day in China that it is of', day)
+    .option('--publish', 'ask the provider about each difference, and publish what it confirms')
+    .option('--dry-run', 'match and say, write nothing down and ask nobody')
+    .option('--actor <name>', 'who does it; it is kept', shortText, userName())
+    .action((files: string[], options: Options, command: Command) =>
+      run((context) => importFiles(context, files, options), command, { csv: true }),
+    )
+
+async function importFiles({ env, dryRun }: CliContext, paths: readonly string[], options: Options): Promise<Output> {
+  if (paths.length > FILES_MAX) throw new CliFailure(EXIT.usage, `At most ${FILES_MAX} files make a day.`)
+  if (dryRun && options.publish === true)
+    throw new CliFailure(EXIT.usage, '--dry-run publishes nothing.', 'Leave out --publish.')
+  const bytes = await sizeOf(paths)
+  const config = readConfig(ENV, env)
+  const { billFormatOf } = await import('../providers/bill-formats.ts')
+  const { importBill } = await import('../reconcile/bill/start.ts')
+  const { provider, merchant, date, actor } = options
+  const format = billFormatOf(config.MERCHANTS_DIR, merchant, provider)
+  const progress = createProgress('rows', Math.ceil(bytes / ROW_BYTES))
+  const request = { provider, merchant, day: date, actor, paths, format, dryRun }
+  try {
+    const end = await withDatabase(env, (pool) =>
+      importBill(
+        { ...request, archiveAfterDays: config.ARCHIVE_AFTER_DAYS },
+        { databaseUrl: config.DATABASE_URL, pool, clock: systemClock, onRows: progress.at },
+      ),
+    )
+    if (end.kind === 'busy')
+      return {
+        json: { result: 'busy' },
+        text: 'Another import of this bill runs: wait for it.',
+        csv: '',
+        undecided: true,
+      }
+    return showBill(end.report)
+  } finally {
+    progress.stop()
+  }
+}
+
+async function sizeOf(paths: readonly string[]): Promise<number> {
+  let bytes = 0
+  for (const path of paths) {
+    const stats = await stat(path).catch((error: unknown) => {
+      throw new CliFailure(EXIT.usage, `${path} cannot be read.`, 'Name the file of the bill.', error)
+    })
+    // It is read more than once: a pipe can be read once.
+    if (!stats.isFile()) throw new CliFailure(EXIT.usage, `${path} is no file.`, 'Save the bill to a file.')
+    bytes += stats.size
+  }
+  return bytes
+}
