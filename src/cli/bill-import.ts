@@ -6,7 +6,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { GROWTH, POSTGRES, readConfig } from '../runtime/config.ts'
 import { day, providerOption } from './bill-options.ts'
 import { showBill } from './bill-view.ts'
-import { withDatabase } from './connect.ts'
+import { cliLog, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { merchantName, shortText, userName } from './options.ts'
 import { createProgress } from './progress.ts'
@@ -52,28 +52,35 @@ async function importFiles({ env, dryRun }: CliContext, paths: readonly string[]
   const config = readConfig(ENV, env)
   const { billFormatOf } = await import('../providers/bill-formats.ts')
   const { importBill } = await import('../reconcile/bill/start.ts')
+  const { startSettling } = await import('../reconcile/bill/settle/start.ts')
   const { provider, merchant, date, actor } = options
   const format = billFormatOf(config.MERCHANTS_DIR, merchant, provider)
   const progress = createProgress('rows', Math.ceil(bytes / ROW_BYTES))
   const request = { provider, merchant, day: date, actor, paths, format, dryRun }
   try {
-    const end = await withDatabase(env, (pool) =>
-      importBill(
-        { ...request, archiveAfterDays: config.ARCHIVE_AFTER_DAYS },
-        { databaseUrl: config.DATABASE_URL, pool, clock: systemClock, onRows: progress.at },
-      ),
-    )
-    if (end.kind === 'busy')
-      return {
-        json: { result: 'busy' },
-        text: 'Another import of this bill runs: wait for it.',
-        csv: '',
-        undecided: true,
+    const end = await withDatabase(env, async (pool) => {
+      const settling =
+        options.publish === true
+          ? await startSettling(env, { merchant, asked: format.asked, pool, clock: systemClock, log: cliLog(env) })
+          : undefined
+      const deps = { databaseUrl: config.DATABASE_URL, pool, clock: systemClock, onRows: progress.at }
+      try {
+        return await importBill(
+          { ...request, archiveAfterDays: config.ARCHIVE_AFTER_DAYS },
+          settling === undefined ? deps : { ...deps, settle: settling.settle },
+        )
+      } finally {
+        await settling?.close()
       }
-    return showBill(end.report)
+    })
+    return end.kind === 'busy' ? BUSY : showBill(end.report)
   } finally {
     progress.stop()
   }
+}
+
+const BUSY: Output = {
+  ...{ json: { result: 'busy' }, text: 'Another import of this bill runs: wait for it.', csv: '', undecided: true },
 }
 
 async function sizeOf(paths: readonly string[]): Promise<number> {

@@ -99,6 +99,9 @@ export function createMetrics(registry = new Registry()) {
     auditFindings: gauge('audit_findings', 'What did the last audit find?', 'finding'),
     auditAge: gauge('audit_age_seconds', 'How long ago did the last audit end?'),
     auditUndecided: gauge('audit_undecided', 'Could the last audit not judge all (1)?'),
+    billFindings: gauge('bill_findings', 'What do the bills of the last 31 days leave to a person?', 'finding'),
+    billUndecided: gauge('bill_undecided', 'How many bills of the last 31 days could not be trusted?'),
+    billAge: gauge('bill_age_seconds', "How long ago was a provider's and merchant's last bill imported, at most?"),
     deadLettersOpen: gauge(
       'dead_letters_open',
       'How many dead letters wait for a person, and why (whole installation)?',

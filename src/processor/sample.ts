@@ -1,4 +1,5 @@
 import type { LastAudit } from '../store/audit-runs.ts'
+import type { BillGauges } from '../store/bill-runs.ts'
 import type { Backlog } from '../store/read-backlog.ts'
 import type { LaneView } from './lane.ts'
 import type { Metrics } from './metrics.ts'
@@ -52,4 +53,12 @@ export function sampleAudit(metrics: Metrics, last: LastAudit | undefined): void
   for (const finding of AUDIT_FINDINGS) metrics.auditFindings.set({ finding }, last.findings[finding] ?? 0)
   metrics.auditAge.set(last.ageSec)
   metrics.auditUndecided.set(last.isUndecided ? 1 : 0)
+}
+
+/** What imported bills came to; before the first there is nothing. */
+export function sampleBills(metrics: Metrics, { findings, undecided, ageSec }: BillGauges): void {
+  metrics.billFindings.reset()
+  for (const [finding, count] of Object.entries(findings)) metrics.billFindings.set({ finding }, count)
+  metrics.billUndecided.set(undecided)
+  if (ageSec !== null) metrics.billAge.set(ageSec)
 }

@@ -12,6 +12,7 @@ import { createPool } from '../runtime/postgres.ts'
 import { repeat } from '../runtime/repeat.ts'
 import { inputGroup, INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLastAudit } from '../store/audit-runs.ts'
+import { readBillGauges } from '../store/bill-runs.ts'
 import { finishBrakes } from '../store/tell-lanes.ts'
 import { listen, type Listener } from '../store/listen.ts'
 import { limitsOf } from '../store/maintain.ts'
@@ -26,7 +27,7 @@ import type { LaneView } from './lane.ts'
 import type { Lanes } from './lanes.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createMetrics } from './metrics.ts'
-import { sampleAudit, sampleBacklog, sampleLanes } from './sample.ts'
+import { sampleAudit, sampleBacklog, sampleBills, sampleLanes } from './sample.ts'
 import type { Steps } from './steps.ts'
 
 export interface ProcessorDeps {
@@ -112,6 +113,7 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
       const ledgers = new Map(views.flatMap(({ lane, ledger }) => (ledger === undefined ? [] : [[lane, ledger]])))
       sampleBacklog(metrics, views, await readBacklog(pool, ledgers))
       sampleAudit(metrics, await readLastAudit(pool))
+      sampleBills(metrics, await readBillGauges(pool))
     }
     const check = async () => {
       const options = { topicPrefix: config.TOPIC_PREFIX, allowSingleReplica: config.ALLOW_SINGLE_REPLICA }

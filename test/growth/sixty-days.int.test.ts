@@ -67,7 +67,13 @@ test(
       const gone = (DAYS - 1 - 20) * ORDERS_PER_DAY
       expect(orders.rows).toEqual([{ living: DAYS * ORDERS_PER_DAY - gone, stones: gone, archived: gone }])
       expect(archived).toBe(gone)
-      expect(removed).toEqual({ replay_runs: gone / ORDERS_PER_DAY - 5, dead_letters: 68, brakes: 34, bill_runs: 0, commands: 0 })
+      expect(removed).toEqual({
+        replay_runs: gone / ORDERS_PER_DAY - 5,
+        dead_letters: 68,
+        brakes: 34,
+        bill_runs: 0,
+        commands: 0,
+      })
       for (const table of [...LEVEL, 'operator_actions'].filter((table) => !EMPTY.includes(table)))
         expect(await rowsIn(pool, table), table).toBeGreaterThan(0)
       await lane.session.close()
