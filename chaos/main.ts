@@ -7,9 +7,10 @@ import { GO, JAVA, MAVEN, MissingPrograms, OPENSSL, PSQL, requirePrograms } from
 import * as processes from '../dev/parts/process.ts'
 import { say } from '../dev/parts/progress.ts'
 import { LOCAL_DIR } from '../dev/parts/state.ts'
+import { commitNow } from './commit-now.ts'
 import { play } from './play.ts'
 import { tableOf } from './report-table.ts'
-import { commitNow, reportOf } from './report.ts'
+import { reportOf } from './report.ts'
 import { releaseSmallDisk } from './system/small-disk.ts'
 import { writeReport } from './write-report.ts'
 

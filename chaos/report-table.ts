@@ -1,3 +1,4 @@
+import { POWERS, type PowerName } from './power.ts'
 import type { Report } from './report.ts'
 
 /** A report as Markdown. */
@@ -34,6 +35,7 @@ export function tableOf(report: Report): string {
         .map(({ id, examined, violated }) => `${id} ${examined}${Object.keys(violated).length === 0 ? '' : ' ✖'}`)
         .join(', '),
     ],
+    ['power', POWERS.map((name) => powerOf(report, name)).join('; ')],
     [
       'confidence',
       confidence.perFaultBound === null
@@ -58,6 +60,16 @@ export function tableOf(report: Report): string {
 function excusedIn({ oracles }: Report): string {
   const all = oracles.flatMap(({ excused }) => Object.entries(excused))
   return all.length === 0 ? 'none' : all.map(([reason, count]) => `${words(reason)} ${count}`).join(', ')
+}
+
+const PLANTED: Readonly<Record<PowerName, string>> = {
+  mutants: 'wrong designs caught by the simulation',
+  captures: 'captures with one thing wrong, by exactly its clause',
+  processors: 'processors with a broken rule',
+}
+function powerOf({ power }: Report, name: PowerName): string {
+  const last = power[name]
+  return `${PLANTED[name]}: ${last === null ? 'not run here' : `${last.caught} of ${last.of} (${last.commit})`}`
 }
 
 const says = (record: Readonly<Record<string, string | number>>) =>

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import type { FaultLine, Sample, SentLine } from './checker/capture.ts'
 import { slopesPerMin } from './checker/slope.ts'
 import { loadMix } from './load-mix.ts'
 import type { Played } from './play.ts'
+import { readPowers } from './power.ts'
 import { STALL } from './system/watch-stalls.ts'
 import { SESSION_MS } from './system/world.ts'
 
@@ -81,16 +81,8 @@ export function reportOf(played: Played, asked: Asked) {
     oracles: verdict.oracles.map(({ id, about, examined, violated, excused }) => ({
       ...{ id, about, examined, violated, excused },
     })),
+    power: readPowers(),
     confidence: { perFaultBound: observed.length === 0 ? null : 3 / observed.length },
-  }
-}
-
-/** With `-dirty` where a file is not as that commit has it. */
-export function commitNow(): string {
-  try {
-    return execFileSync('git', ['describe', '--always', '--dirty'], { cwd: ROOT, encoding: 'utf8' }).trim()
-  } catch {
-    return 'unknown'
   }
 }
 

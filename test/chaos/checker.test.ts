@@ -1,6 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { commitNow } from '../../chaos/commit-now.ts'
+import { notePower, type PowerName } from '../../chaos/power.ts'
 import type { Capture } from '../../chaos/checker/capture.ts'
 import { check, oraclesOf, type Verdict } from '../../chaos/checker/check.ts'
 import { createOpenssl } from '../../chaos/checker/openssl.ts'
@@ -14,10 +16,22 @@ import { ownStack } from '../helpers/own-stack.ts'
 import { until } from '../helpers/until.ts'
 import { CORRUPTIONS } from './corruptions.ts'
 
+const MUTANTS = [
+  ['ledger_ignored', 'O4.duplicated', 'SIGKILL'],
+  ['facts_apart', 'O3.order_differs', 'SIGUSR2'],
+] as const
+
 let stack: Stack
 let dir: string
 let good: Capture
 const openssl = createOpenssl()
+const tried = { captures: 0, processors: 0 }
+const caught = { captures: 0, processors: 0 }
+
+/** Only a whole run says something. */
+function note(name: PowerName & keyof typeof tried, of: number) {
+  if (tried[name] === of) notePower(name, { commit: commitNow(), caught: caught[name], of })
+}
 
 const named = ({ oracles }: Verdict) =>
   oracles.flatMap(({ id, violated }) => Object.keys(violated).map((clause) => `${id}.${clause}`))
@@ -29,6 +43,8 @@ beforeAll(async () => {
   good = readCapture(await playSmall({ stack, dir: join(dir, 'good'), seed: 7, orders: 80 }))
 })
 afterAll(async () => {
+  note('captures', CORRUPTIONS.length)
+  note('processors', MUTANTS.length)
   await stack.stop()
   rmSync(dir, { recursive: true, force: true })
 })
@@ -44,7 +60,9 @@ test('a run in which nothing went wrong is clean, and every oracle had something
 
 describe('a bad capture is reported by exactly its clause:', () => {
   test.each(CORRUPTIONS)('%s', async (clause, corrupt) => {
+    tried.captures++
     expect(named(await check(corrupt(good), openssl))).toEqual([clause])
+    caught.captures++
   })
 
   test('there is one for every clause', () => {
@@ -64,10 +82,8 @@ describe('a processor with a broken rule is reported:', () => {
       processes.signal(processor.id, signal)
       await processes.gone(processor.id, 30_000)
     }
-  test.each([
-    ['ledger_ignored', 'O4.duplicated', 'SIGKILL'],
-    ['facts_apart', 'O3.order_differs', 'SIGUSR2'],
-  ] as const)('%s: %s', async (mutant, clause, signal) => {
+  test.each(MUTANTS)('%s: %s', async (mutant, clause, signal) => {
+    tried.processors++
     const capture = await playSmall({
       ...{ stack, dir: join(dir, mutant), seed: 11, orders: 120, processorMain: main, env: { MUTANT: mutant } },
       meddle: end(signal),
@@ -75,5 +91,6 @@ describe('a processor with a broken rule is reported:', () => {
     const verdict = await check(readCapture(capture), openssl)
     console.log(mutant, named(verdict))
     expect(named(verdict)).toContain(clause)
+    caught.processors++
   })
 })

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { commitNow } from '../../chaos/commit-now.ts'
+import { notePower } from '../../chaos/power.ts'
 import { writeSection } from '../../chaos/write-report.ts'
 import { catchMutant, HISTORIES_MAX } from './catch-mutant.ts'
 import { MUTANTS } from './mutants/all.ts'
@@ -8,7 +10,12 @@ import { checkMutant, mutate } from './mutants/mutant.ts'
 /** The same for every commit, so that a mutant that is hard to catch is no matter of luck. */
 const FIRST = 1
 const DECISION = join(import.meta.dirname, '..', '..', 'docs', 'decisions', '007-simulation.md')
+let tried = 0
 const needed: { readonly name: string; readonly after: number; readonly oracle: string }[] = []
+
+afterAll(() => {
+  if (tried === MUTANTS.length) notePower('mutants', { commit: commitNow(), caught: needed.length, of: MUTANTS.length })
+})
 
 /** With WRITE_TABLES=1: puts what each needed into the decision's table. */
 afterAll(() => {
@@ -31,6 +38,7 @@ test('each piece that a mutant replaces stands in the source once', () => {
 
 describe('a wrong design is caught:', () => {
   test.concurrent.each(MUTANTS)('$name', async (mutant) => {
+    tried++
     const caught = await catchMutant(mutant, FIRST)
     const said = caught.kind === 'caught' ? `seed ${caught.seed}, ${caught.detail.slice(0, 90)}` : 'SURVIVED'
     if (caught.kind === 'caught') needed.push({ name: mutant.name, after: caught.after, oracle: caught.oracle })
