@@ -1,8 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { AlreadyRuns, onlyOne } from '../dev/parts/only-one.ts'
+import { AlreadyRuns, holderOf, onlyOne } from '../dev/parts/only-one.ts'
 import { GO, JAVA, MAVEN, MissingPrograms, OPENSSL, PSQL, requirePrograms } from '../dev/parts/prerequisites.ts'
 import * as processes from '../dev/parts/process.ts'
 import { say } from '../dev/parts/progress.ts'
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   const appId = `x${Date.now().toString(36)}${randomBytes(2).toString('hex')}`
   const dir = join(LOCAL_DIR, 'chaos', String(seed))
   onlyOne(`npm run chaos -- --seed ${seed}`, `${dir}.pid`)
-  releaseSmallDisk(join(dir, 'disk'))
+  releaseOldDisks()
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
   say(`chaos: ${minutes} minutes, seed ${seed}, ${ordersPerSec} orders/s; ${dir}`)
@@ -59,6 +59,16 @@ async function main(): Promise<number> {
   if (values.write) writeReport(report)
   process.stdout.write(`${JSON.stringify(report)}\n`)
   return report.ok ? 0 : 1
+}
+
+/** Whoever was killed, as `npm test` kills what it leaves, could not release its own. */
+function releaseOldDisks() {
+  const runs = join(LOCAL_DIR, 'chaos')
+  const seeds = readdirSync(runs).flatMap((name) => /^(\d+)\.pid$/.exec(name)?.[1] ?? [])
+  for (const seed of seeds) {
+    const holder = holderOf(join(runs, `${seed}.pid`))
+    if (holder === undefined || holder.pid === process.pid) releaseSmallDisk(join(runs, seed, 'disk'))
+  }
 }
 
 try {

@@ -11,13 +11,19 @@ export class AlreadyRuns extends Error {
  * @throws AlreadyRuns naming the process that uses them already
  */
 export function onlyOne(command: string, file: string): void {
-  const holder = read(file)
-  if (holder !== undefined && isAlive(holder))
+  const holder = holderOf(file)
+  if (holder !== undefined)
     throw new AlreadyRuns(
       `\`${command}\` runs already in this folder (pid ${holder.pid}). Use that one, or end it with Ctrl-C.`,
     )
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, JSON.stringify(self()))
+}
+
+/** @returns the process that uses them now; undefined: none, or it has ended */
+export function holderOf(file: string): ProcessId | undefined {
+  const holder = read(file)
+  return holder !== undefined && isAlive(holder) ? holder : undefined
 }
 
 function read(file: string): ProcessId | undefined {
