@@ -20,7 +20,8 @@ export interface BilledRow {
   readonly askRef: string | null
 }
 
-export const BILL_ROWS_PER_STEP = 2_000
+/** Rows that live through a collection are kept until the next large one: with 2,000 the process took 307 MB. */
+export const BILL_ROWS_PER_STEP = 500
 
 export async function createBillRows(client: pg.ClientBase): Promise<void> {
   await client.query(`create temporary table bill_rows (
