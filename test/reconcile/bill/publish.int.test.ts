@@ -55,7 +55,7 @@ test('a payment whose callbacks were all lost: the bill has it, the provider con
   )
   const processor = await startTestProcessor(it)
   try {
-    await untilSettled([processor], 3)
+    await untilSettled([processor], 3, 120_000)
     const format = billFormatOf(join(world.directory, 'merchants'), 'shop', 'wechatpay')
     const about = { provider: 'wechatpay', merchant: 'shop', day: chinaDayOf(paidAt.getTime()) }
     const request = { ...about, paths: [path], actor: 'test', format, dryRun: false, archiveAfterDays: 400 }
@@ -90,7 +90,7 @@ test('a payment whose callbacks were all lost: the bill has it, the provider con
       ]),
     )
     const status = async () => (await findOrder(pool, 'shop', outTradeNo))?.order.status
-    await until('the order is paid', async () => (await status()) === 'paid', 60_000)
+    await until('the order is paid', async () => (await status()) === 'paid', 120_000)
     expect((await findOrder(pool, 'shop', 'forged'))?.order.status).toBe('pending')
 
     // It is known now: the same bill has nothing of it.
@@ -109,11 +109,11 @@ test('a payment whose callbacks were all lost: the bill has it, the provider con
           [outTradeNo],
         )
       ).rows.map(({ source, outcome }) => `${source} ${outcome}`)
-    await until('the callback came after all', async () => (await outcomes()).length === 2, 60_000)
+    await until('the callback came after all', async () => (await outcomes()).length === 2, 120_000)
     expect(await outcomes()).toEqual(['bill applied', 'callback duplicate'])
     const { rows: events } = await pool.query(`select kind from events where key = $1 order by kind`, [outTradeNo])
     expect(events).toEqual([{ kind: 'deduct' }, { kind: 'grant' }, { kind: 'ship' }])
   } finally {
     await processor.stop()
   }
-}, 240_000)
+}, 600_000)
