@@ -15,7 +15,7 @@ import { createDatabase } from '../test/helpers/database.ts'
 import { createMerchant, type SignedCallback } from '../test/helpers/merchant.ts'
 import { ownRedis } from '../test/helpers/redis.ts'
 import { createTopics } from '../test/helpers/topics.ts'
-import { counter, cpuMicros, startMeasured } from './processes.ts'
+import { counter, cpuMicros, startMeasured, type Measured } from './processes.ts'
 import { writeRequests } from './requests.ts'
 
 const [perSecond = 500, seconds = 20, rounds = 2] = process.argv.slice(2).map(Number)
@@ -68,12 +68,16 @@ async function storm(name: string, redisUrl?: string): Promise<Result> {
     ...{ DATABASE_URL: database.url, MERCHANTS_DIR: merchant.dir },
     ...{ TOPIC_PREFIX: topics.prefix, APP_ID: topics.appId },
   }
-  const processor = await startMeasured('src/processor/main.ts', env)
-  const gateway = await startMeasured(
-    'src/gateway/main.ts',
-    redisUrl === undefined ? env : { ...env, REDIS_URL: redisUrl, REDIS_ANSWER_MS_MAX: answerMsMax },
-  )
+  const started: Measured[] = []
+  const start = async (main: string, more: Readonly<Record<string, string>> = {}) => {
+    const process = await startMeasured(main, { ...env, ...more })
+    started.push(process)
+    return process
+  }
   try {
+    const processor = await start('src/processor/main.ts')
+    const withRedis = redisUrl === undefined ? {} : { REDIS_URL: redisUrl, REDIS_ANSWER_MS_MAX: answerMsMax }
+    const gateway = await start('src/gateway/main.ts', withRedis)
     const file = join(dir, name)
     const callbacks = spread(orders.map((order) => merchant.wechatpay(order)))
     writeRequests(file, callbacks)
@@ -93,8 +97,7 @@ async function storm(name: string, redisUrl?: string): Promise<Result> {
     const records = await counter(gateway.metricsPort, 'paidonce_gateway_publish_batch_records_sum')
     return { records, filtered: await counter(gateway.metricsPort, 'paidonce_callbacks_filtered_total'), micros }
   } finally {
-    await gateway.stop()
-    await processor.stop()
+    for (const process of started.reverse()) await process.stop()
     await topics.drop()
     await database.drop()
   }
