@@ -19,6 +19,8 @@ export function explainFailure(error: unknown): CliFailure {
     )
   if (isUnmigrated(error))
     return failure(EXIT.undecided, `The database lacks a table: ${error.message}`, 'Run: paidonce migrate')
+  if (hasUnknownCodec(error))
+    return failure(EXIT.undecided, error.message, 'Somebody else than a lane writes to that topic.')
   // Kafka first: a refused connection to a broker carries the same code as one to Postgres.
   if (isKafkaError(error))
     return failure(EXIT.undecided, `Kafka does not answer: ${error.message}`, 'Check KAFKA_BROKERS and that it runs.')
@@ -36,6 +38,8 @@ export function explainFailure(error: unknown): CliFailure {
 
 const isKafkaError = (error: Error): boolean =>
   KAFKA_ERROR.test(error.name) || (error.cause instanceof Error && isKafkaError(error.cause))
+
+const hasUnknownCodec = (error: Error) => error.cause instanceof Error && error.cause.name === 'KafkaJSNotImplemented'
 
 /** Node's error for "every address refused" has an empty message. */
 const describe = (error: Error): string =>

@@ -108,6 +108,12 @@ function shown(lane: number, result: RebuildResult): Output {
       const text = `${result.detail}\nThe lane stays halted: only its owner may write to its partition of the output topics.`
       return { json: { lane, result: 'foreign', detail: result.detail }, text, undecided: true }
     }
+    case 'hidden': {
+      const text =
+        `${result.detail}. The lane stays halted. A lane's own transaction ends when the command runs without --dry-run, another's ` +
+        'with its timeout, or by kafka-transactions.sh (find-hanging, abort).'
+      return { json: { lane, result: 'hidden', detail: result.detail }, text, undecided: true }
+    }
     case 'other_log': {
       const text = `${result.detail}. The lane stays halted. If the input topic was made anew, add --from-start: the lane reads it from its first record.`
       return { json: { lane, result: 'other_log', detail: result.detail }, text, undecided: true }

@@ -5,9 +5,11 @@ import { createEventReader } from '../schemas/event-reader.ts'
 import {
   eventOf,
   ForeignRecord,
+  HiddenRecords,
   lastEvent,
   readOutput,
   tailFrom,
+  wholeRange,
   type OutputRange,
   type OutputReaders,
 } from '../schemas/output-log.ts'
@@ -16,7 +18,7 @@ import { readLedger } from '../store/read-ledger.ts'
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
 import { isTrueOf, judgeRebuild, lackingIn, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
 import type { LaneRow } from '../store/lane-row.ts'
-import { anAppliedRecord, lastBelow, rebuildLane, topicOfEvent, type ImportedEvent } from '../store/rebuild-lane.ts'
+import { anAppliedRecord, eventAt, lastBelow, rebuildLane, type ImportedEvent } from '../store/rebuild-lane.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { cliLog, readKafka } from './connect.ts'
 import type { CliReach, RebuildCrashPoint } from './crash-points.ts'
@@ -41,6 +43,8 @@ export type RebuildResult =
   | { readonly kind: 'foreign'; readonly detail: string }
   /** Topics have lost events, and nobody has said which of them are to be sent again. */
   | { readonly kind: 'lacking'; readonly topics: Readonly<Record<string, number>> }
+  /** The end of an output topic cannot be read: somebody's transaction is open. */
+  | { readonly kind: 'hidden'; readonly detail: string }
   | { readonly kind: 'changed' }
   /** A newer producer has the lane: an owner has fenced since. */
   | { readonly kind: 'fenced' }
@@ -94,6 +98,7 @@ export async function rebuildLedger(
     return await rebuildFenced({ pool, appId, registryUrl, log, offsets, readers }, request, producer)
   } catch (error) {
     if (error instanceof ForeignRecord) return { kind: 'foreign', detail: error.message }
+    if (error instanceof HiddenRecords) return { kind: 'hidden', detail: error.message }
     if ((error as { type?: unknown }).type === 'INVALID_PRODUCER_EPOCH') return { kind: 'fenced' }
     throw error
   } finally {
@@ -125,8 +130,8 @@ async function rebuildFenced(
     const other = await otherLog(pool, readers, row, log)
     if (other !== undefined) return { kind: 'other_log', detail: other }
   }
-  const tails = await readTails(readers, ranges, await lastBelow(pool, lane, row.settledSeq))
-  const topicOf = (laneSeq: number) => topicOfEvent(pool, lane, laneSeq)
+  const tails = await readTails(pool, readers, ranges, row)
+  const topicOf = async (laneSeq: number) => (await eventAt(pool, lane, laneSeq))?.topic
   const judged = isTrueOf(row, before)
     ? { kind: 'ledger' as const, ledger: before.offset }
     : await judgeRebuild({ row, ledger: before, tails, isVouched, topicOf })
@@ -207,20 +212,36 @@ async function marksNow(offsets: OffsetReader, readers: OutputReaders, lane: num
   return new Map(ranges.map(({ topic, end }) => [topic, { id: ids.get(readers.topicPrefix + topic) ?? '', end }]))
 }
 
-const rangesOf = (offsets: OffsetReader, { topicPrefix }: OutputReaders, lane: number): Promise<OutputRange[]> =>
+/** To their very ends: what an open transaction hides may be out. The fence has ended the lane's own. */
+const rangesOf = (offsets: OffsetReader, readers: OutputReaders, lane: number): Promise<OutputRange[]> =>
   Promise.all(
-    OUTPUT_TOPICS.map(async (topic) => ({ topic, lane, ...(await offsets.logRange(topicPrefix + topic, lane)) })),
+    OUTPUT_TOPICS.map((topic) =>
+      wholeRange(readers, async () => ({
+        topic,
+        lane,
+        ...(await offsets.logRange(readers.topicPrefix + topic, lane)),
+      })),
+    ),
   )
 
 async function readTails(
+  pool: pg.Pool,
   readers: OutputReaders,
   ranges: readonly OutputRange[],
-  held: ReadonlyMap<string, number>,
+  row: LaneRow,
 ): Promise<Tail[]> {
+  const held = await lastBelow(pool, row.lane, row.settledSeq)
   const tails: Tail[] = []
   for (const range of ranges) {
     const { topic, start, end } = range
-    tails.push({ topic, start, end, last: (await lastEvent(readers, range))?.laneSeq, held: held.get(topic) })
+    const last = await lastEvent(readers, range)
+    const known = last && (await eventAt(pool, row.lane, last.laneSeq))
+    // A number that is forged would make events pass for out that are not.
+    if (known !== undefined && (known.eventId !== last?.eventId || known.topic !== topic))
+      throw new ForeignRecord(
+        `${topic} partition ${row.lane} has number ${last?.laneSeq ?? ''} as ${last?.eventId ?? ''}, Postgres as ${known.eventId} of ${known.topic}`,
+      )
+    tails.push({ topic, start, end, last: last?.laneSeq, held: held.get(topic) })
   }
   return tails
 }

@@ -166,11 +166,15 @@ export async function lastBelow(pool: pg.Pool, lane: number, below: number): Pro
   return new Map(rows.map(({ topic, last }) => [topic, int(last)]))
 }
 
-/** The topic of the event with this number; undefined: Postgres has none. */
-export async function topicOfEvent(pool: pg.Pool, lane: number, laneSeq: number): Promise<string | undefined> {
-  const { rows } = await pool.query<{ topic: string }>('select topic from events where lane = $1 and lane_seq = $2', [
-    lane,
-    laneSeq,
-  ])
-  return rows[0]?.topic
+/** The event with this number, and its topic; undefined: Postgres has none. */
+export async function eventAt(
+  pool: pg.Pool,
+  lane: number,
+  laneSeq: number,
+): Promise<{ readonly topic: string; readonly eventId: string } | undefined> {
+  const { rows } = await pool.query<{ topic: string; id: string }>(
+    'select topic, event_id::text as id from events where lane = $1 and lane_seq = $2',
+    [lane, laneSeq],
+  )
+  return rows[0] && { topic: rows[0].topic, eventId: rows[0].id }
 }

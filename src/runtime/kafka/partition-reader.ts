@@ -4,6 +4,7 @@ import type { Log } from '../log.ts'
 import { createClusterSession, type RawCluster } from './cluster-session.ts'
 import type { KafkaSettings } from './connection.ts'
 import { kafkaErrorType } from './error-type.ts'
+import { explainCodec } from './explain-codec.ts'
 import { internalsOf } from './guards/internals.ts'
 import type { PartitionReader } from './port.ts'
 import { toRecord } from './to-input-batch.ts'
@@ -50,6 +51,7 @@ export function createPartitionReader(settings: KafkaSettings, log: Log, pageByt
     return {
       records: batch.messages.map(toRecord),
       next: Math.max(from, last === undefined ? 0 : Number(last.offset) + 1),
+      highWatermark: Number(batch.highWatermark),
     }
   }
 
@@ -58,10 +60,12 @@ export function createPartitionReader(settings: KafkaSettings, log: Log, pageByt
       session.run(
         `Reading ${topic}-${partition}`,
         (cluster) => fetch(cluster, topic, partition, from),
-        (error) =>
-          kafkaErrorType(error) === 'OFFSET_OUT_OF_RANGE'
-            ? new OffsetGone(`${topic}-${partition} has no offset ${from}`, { cause: error })
-            : undefined,
+        (error) => {
+          if (kafkaErrorType(error) === 'OFFSET_OUT_OF_RANGE')
+            return new OffsetGone(`${topic}-${partition} has no offset ${from}`, { cause: error })
+          const explained = error instanceof Error ? explainCodec(error, `${topic}-${partition}`) : undefined
+          return explained === error ? undefined : explained
+        },
       ),
     close: session.close,
   }

@@ -124,14 +124,15 @@ export interface InputRecord {
 export interface PartitionReader {
   /**
    * The next records from an offset on, about 1 MiB, and the offset after them. `next` is `from` at the end; records may
-   * be none before it, where only control or aborted records lie.
+   * be none before it, where only control or aborted records lie. A `highWatermark` above `next` at the end: a transaction
+   * is open, and hides what is behind.
    * @throws OffsetGone the log holds no such offset (any more)
    */
   readonly read: (
     topic: string,
     partition: number,
     from: number,
-  ) => Promise<{ readonly records: readonly InputRecord[]; readonly next: number }>
+  ) => Promise<{ readonly records: readonly InputRecord[]; readonly next: number; readonly highWatermark: number }>
   readonly close: () => Promise<void>
 }
 
