@@ -23,13 +23,13 @@ export const addAuditRun = (noun: Command, run: Run) =>
     .command('run')
     .description('compare every payment transition in Postgres with the events in the topics; 1 if they differ')
     .option('--since <time>', 'written then or later (a time, or how long ago: 2h); a day before --until', timeOrAgo)
-    .option('--until <time>', 'written before it; a minute ago', timeOrAgo)
+    .option('--until <time>', 'written before it, and before now; a minute ago', timeOrAgo)
     .option('--resume', 'go on with the run that was stopped')
     .option('--actor <name>', 'who does it; it is kept', shortText, userName())
     .action((options: Options, command: Command) => run((context) => audit(context, options), command))
 
 async function audit({ env, reach }: CliContext, { since, until, resume, actor }: Options): Promise<Output> {
-  const window = resume === true ? undefined : windowOf(since, until)
+  const window = resume === true ? undefined : windowOf(since, until, Date.now())
   if (resume === true && (since !== undefined || until !== undefined))
     throw new CliFailure(EXIT.usage, '--resume has the window of the run that was stopped.', 'Leave out the times.')
   const { readAuditConfig } = await import('../reconcile/audit/config.ts')
@@ -48,8 +48,9 @@ async function audit({ env, reach }: CliContext, { since, until, resume, actor }
 
 const undecided = (result: string, text: string): Output => ({ json: { result }, text, undecided: true })
 
-function windowOf(since: Date | undefined, until: Date | undefined) {
-  const untilMs = until?.getTime() ?? Date.now() - SETTLE_MS
+/** What is to come is not judged, and a run that claimed it would keep the next one from it. */
+export function windowOf(since: Date | undefined, until: Date | undefined, nowMs: number) {
+  const untilMs = Math.min(until?.getTime() ?? nowMs - SETTLE_MS, nowMs)
   const sinceMs = since?.getTime() ?? untilMs - DAY_MS
   if (sinceMs >= untilMs)
     throw new CliFailure(EXIT.usage, '--since must be before --until.', 'Without --until, that is a minute ago.')

@@ -13,7 +13,13 @@ export function judgeSequence({ events, sequence }: AuditedOrder, say: Say): Fin
     if (event.sequence > sequence) findings.push(say('extra', event, `it is number ${event.sequence} of ${sequence}`))
     seen.add(event.sequence)
   }
-  for (let number = 1; number <= sequence; number++)
-    if (!seen.has(number)) findings.push(say('missing', {}, `event number ${number} of the order's ${sequence}`))
+  // A hole is one finding, however wide: its width is what one row says.
+  let next = 1
+  for (const number of [...[...seen].sort((a, b) => a - b), sequence + 1]) {
+    const last = Math.min(number - 1, sequence)
+    if (last === next) findings.push(say('missing', {}, `event number ${next} of the order's ${sequence}`))
+    if (last > next) findings.push(say('missing', {}, `event numbers ${next} to ${last} of the order's ${sequence}`))
+    next = Math.max(next, number + 1)
+  }
   return findings
 }

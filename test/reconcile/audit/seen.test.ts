@@ -27,3 +27,10 @@ test('a number outside of it is a mistake', () => {
     expect(() => seen.has(number)).toThrow(RangeError)
   }
 })
+
+test('a range with a hole of 2^52 numbers costs two pages', () => {
+  const seen = createSeen(0, Number.MAX_SAFE_INTEGER)
+  const numbers = [0, 2 ** 52]
+  expect(numbers.map((number) => seen.add(number))).toEqual([true, true])
+  expect([...numbers, 1].map((number) => seen.has(number))).toEqual([true, true, false])
+})
