@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { tailFrom, type OutputRange } from '../../schemas/output-log.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { endOfAll, hiddenBehind, tailFrom, type OutputRange } from '../../schemas/output-log.ts'
 import { OUTPUT_TOPICS } from '../../schemas/topics.ts'
 import { eventPages, type AuditRow } from '../../store/audit-events.ts'
-import { lineOf, NAMELESS, noCounts, type Counts, type Finding } from './finding.ts'
+import { FINDINGS, lineOf, NAMELESS, noCounts, type Counts, type Finding } from './finding.ts'
 import { laneWindow, type LaneWindow, type Undecided, type WindowOptions } from './lane-window.ts'
 import { scanTopic, type Scanned, type TopicScan } from './scan-topic.ts'
 import { createSeen } from './seen.ts'
@@ -30,6 +31,8 @@ const NAMED_MAX = 2_000
 interface TopicState extends Scanned {
   readonly range: OutputRange
   readonly readFrom: number
+  /** A transaction is open at its end, and does not go away. */
+  readonly isHidden: boolean
 }
 
 /**
@@ -54,7 +57,7 @@ export async function auditLane(
   for (const topic of OUTPUT_TOPICS) {
     const range = { topic, lane, ...(await offsets.logRange(readers.topicPrefix + topic, lane)) }
     const tail = await tailFrom(readers, range, window.from)
-    topics.set(topic, { range, readFrom: tail.start, ...(await scanTopic(scan, tail)) })
+    topics.set(topic, { range, readFrom: tail.start, isHidden: false, ...(await scanTopic(scan, tail)) })
   }
   let rows = await compareRows(scan, topics)
   // The look for the window's beginning was led astray, or it is really gone: then all of the topic is read.
@@ -62,12 +65,18 @@ export async function auditLane(
     for (const topic of rows.unread) await readRest(scan, topics, topic)
     rows = await compareRows(scan, topics)
   }
+  // What stands behind somebody's open transaction is there, and nobody can see it.
+  const lacking = new Set(rows.missing.flatMap(({ topic }) => topic ?? []))
+  for (const topic of lacking) await readBehind(scan, topics, topic, options)
+  if (lacking.size > 0) rows = await compareRows(scan, topics)
   for (const finding of rows.missing) found(finding)
   counts.missing += rows.more
   findings.sort(inOrder)
-  const undecided = [...window.undecided, ...rows.trimmed]
+  const undecided = [...window.undecided, ...rows.undecided]
   const digest = createHash('sha256').update(rows.digest)
   for (const finding of findings) digest.update(`${lineOf(finding)}\n`)
+  // Of those that are counted only.
+  digest.update(FINDINGS.map((kind) => counts[kind]).join(' '))
   const messages = [...topics.values()].reduce((sum, scanned) => sum + scanned.messages, 0)
   const { from, below, keptSinceMs = null } = window
   const report = { lane, from, below, events: rows.events, messages, counts, undecided, keptSinceMs }
@@ -80,17 +89,44 @@ async function readRest(scan: TopicScan, topics: Map<string, TopicState>, topic:
   const { range, readFrom } = state
   const { messages, first } = await scanTopic(scan, { ...range, end: readFrom })
   topics.set(topic, {
-    ...{ range, readFrom: range.start },
+    ...{ ...state, readFrom: range.start },
     ...{ messages: state.messages + messages, first: first ?? state.first },
   })
 }
 
+const HIDDEN_MS_MAX = 10_000
+const AGAIN_MS = 200
+
+/** Reads on to what was in the log when this began; a lane's own transactions end within moments. */
+async function readBehind(
+  scan: TopicScan,
+  topics: Map<string, TopicState>,
+  topic: string,
+  { offsets, readers }: LaneOptions,
+): Promise<void> {
+  const startedMs = performance.now()
+  const { lane } = scan.window
+  let target: number | undefined
+  for (;;) {
+    const state = topics.get(topic)
+    if (state === undefined) return
+    const { end } = await offsets.logRange(readers.topicPrefix + topic, lane)
+    const range = { ...state.range, end }
+    const { messages, first } = await scanTopic(scan, { ...range, start: state.range.end })
+    target ??= await endOfAll(readers, range)
+    const isHidden = end < target
+    topics.set(topic, { ...state, range, isHidden, messages: state.messages + messages, first: state.first ?? first })
+    if (!isHidden || performance.now() - startedMs > HIDDEN_MS_MAX) return
+    await delay(AGAIN_MS)
+  }
+}
+
 /** Each row of the window: whether its message was seen. */
-async function compareRows({ db, window, seen }: TopicScan, topics: ReadonlyMap<string, TopicState>) {
+async function compareRows({ db, readers, window, seen }: TopicScan, topics: ReadonlyMap<string, TopicState>) {
   const digest = createHash('sha256')
   const missing: Finding[] = []
   const unread = new Set<string>()
-  const trimmed = new Map<string, number>()
+  const [trimmed, hidden] = [new Map<string, number>(), new Map<string, number>()]
   let [events, more] = [0, 0]
   for await (const page of eventPages(db, window.lane, window.from, window.below))
     for (const row of page) {
@@ -101,14 +137,21 @@ async function compareRows({ db, window, seen }: TopicScan, topics: ReadonlyMap<
       if (state !== undefined && state.readFrom > state.range.start) unread.add(row.topic)
       else if (state !== undefined && isTrimmed(state, row.laneSeq))
         trimmed.set(row.topic, (trimmed.get(row.topic) ?? 0) + 1)
+      else if (state?.isHidden === true) hidden.set(row.topic, (hidden.get(row.topic) ?? 0) + 1)
       else if (missing.length < NAMED_MAX) missing.push(missingOf(row, window))
       else more += 1
     }
+  const { lane } = window
   const undecided = [...trimmed].map(([topic, count]): Undecided => {
     const detail = `${count} events of the window are older than what ${topic} still has`
-    return { lane: window.lane, reason: 'topic_trimmed', detail }
+    return { lane, reason: 'topic_trimmed', detail }
   })
-  return { events, missing, more, unread, trimmed: undecided, digest: digest.digest('hex') }
+  for (const [topic, count] of hidden) {
+    const range = topics.get(topic)?.range ?? { topic, lane, start: 0, end: 0 }
+    const detail = `${hiddenBehind(readers, range)}: ${count} events of the window may stand there`
+    undecided.push({ lane, reason: 'open_transaction', detail })
+  }
+  return { events, missing, more, unread, undecided, digest: digest.digest('hex') }
 }
 
 /** Retention removes a log's beginning, and nothing else. */

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 export const FINDINGS = ['missing', 'duplicate', 'amount_mismatch', 'extra', 'late'] as const
 export type FindingKind = (typeof FINDINGS)[number]
 
@@ -21,6 +23,18 @@ export interface Finding {
 export const NAMELESS = {
   ...{ merchant: null, outTradeNo: null, eventId: null, kind: null },
   ...{ topic: null, lane: null, laneSeq: null, offset: null },
+}
+
+const TEXT_MAX = 300
+
+/**
+ * What a stranger wrote, for a finding: a megabyte of it is named by its beginning and its hash, and the zero byte, which
+ * Postgres' jsonb does not take, is written out.
+ */
+export function bounded(text: string): string {
+  if (text.length <= TEXT_MAX) return text.replaceAll('\0', '\\0').toWellFormed()
+  const sha = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  return `${bounded(text.slice(0, TEXT_MAX))}… (${text.length} characters, SHA-256 ${sha}…)`
 }
 
 /** One line that has all of it but the offset: a copy of a topic has others, and is the same data. */

@@ -17,6 +17,8 @@ export interface Undecided {
     | 'not_emitted'
     | 'events_trimmed'
     | 'topic_trimmed'
+    | 'open_transaction'
+    | 'no_lane'
     | 'archive_dropped'
   readonly detail: string
 }

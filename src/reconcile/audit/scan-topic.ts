@@ -2,7 +2,7 @@ import type { Queryable } from '../../runtime/postgres.ts'
 import type { SentEvent } from '../../schemas/event-reader.ts'
 import { readOutput, type OutputRange, type OutputReaders, type OutputRecord } from '../../schemas/output-log.ts'
 import { eventsByNumber, importedAmong, type AuditRow } from '../../store/audit-events.ts'
-import { NAMELESS, type Finding, type FindingKind } from './finding.ts'
+import { bounded, NAMELESS, type Finding, type FindingKind } from './finding.ts'
 import type { LaneWindow } from './lane-window.ts'
 import type { Seen } from './seen.ts'
 
@@ -55,9 +55,10 @@ function judgeRecord(
   highest: number,
 ): number | undefined {
   const say = (finding: FindingKind, event: Partial<SentEvent>, detail: string) => {
-    const { merchant = null, outTradeNo = null, eventId = null, kind = null, laneSeq = null } = event
-    const place = { merchant, outTradeNo, eventId, kind, topic, lane, laneSeq, offset }
-    report({ ...NAMELESS, finding, in: 'topics', ...place, detail })
+    const text = (value: string | null | undefined) => (value == null ? null : bounded(value))
+    const about = { merchant: text(event.merchant), outTradeNo: text(event.outTradeNo), eventId: text(event.eventId) }
+    const place = { kind: text(event.kind), topic, lane, laneSeq: event.laneSeq ?? null, offset }
+    report({ ...NAMELESS, finding, in: 'topics', ...about, ...place, detail: bounded(detail) })
   }
   if (read.kind === 'unreadable') {
     say('extra', {}, `no event of a lane: ${read.detail}`)

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { DEFAULT_ROUTES } from '../../orders/routes.ts'
 import { kafkaSettings } from '../../runtime/kafka/connection.ts'
 import { createOffsetReader } from '../../runtime/kafka/offset-reader.ts'
-import { createPartitionReader } from '../../runtime/kafka/partition-reader.ts'
+import { createPartitionReader, OffsetGone } from '../../runtime/kafka/partition-reader.ts'
 import type { Log } from '../../runtime/log.ts'
 import type { TransactionStep } from '../../runtime/postgres.ts'
 import { createEventReader } from '../../schemas/event-reader.ts'
@@ -21,6 +21,7 @@ import {
 } from '../../store/audit-runs.ts'
 import { droppedMonths } from '../../store/audit-archived.ts'
 import { listLanes } from '../../store/lane-row.ts'
+import { readTopology } from '../../store/topology.ts'
 import { auditLane, type LaneReport } from './audit-lane.ts'
 import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
 import type { AuditConfig } from './config.ts'
@@ -61,6 +62,10 @@ export type AuditEnd =
 /** Any number that nothing else in the database locks. */
 const LOCK = 7_205_711_306
 const FINDINGS_SHOWN_MAX = 10_000
+const TRIES_MAX = 5
+/** Beyond the statement's own limit: the server is frozen, or its network is gone. */
+const ANSWER_MS_MAX = 90_000
+const CONNECT_MS_MAX = 10_000
 const SESSION = {
   default_transaction_read_only: 'on',
   statement_timeout: '60s',
@@ -77,7 +82,10 @@ const SESSION = {
  */
 export async function runAudit(config: AuditConfig, pool: pg.Pool, request: AuditRequest, log: Log): Promise<AuditEnd> {
   const settings = kafkaSettings(config)
-  const client = new pg.Client({ connectionString: config.DATABASE_URL, application_name: 'paidonce-audit' })
+  const client = new pg.Client({
+    ...{ connectionString: config.DATABASE_URL, application_name: 'paidonce-audit' },
+    ...{ connectionTimeoutMillis: CONNECT_MS_MAX, query_timeout: ANSWER_MS_MAX, keepAlive: true },
+  })
   client.on('error', () => undefined)
   await client.connect()
   const partitions = createPartitionReader(settings, log)
@@ -101,7 +109,8 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       const lanes = await auditLanes(pool, run, options, request)
       const orders = await judgeOrders(pool, client, run, lanes, request)
       await reach('audit_judged')
-      const report = await conclude(pool, run, lanes, orders, await notArchived(client, run))
+      const gone = [...(await lanesLacking(pool, inputTopic, lanes.length)), ...(await notArchived(client, run))]
+      const report = await conclude(pool, run, lanes, orders, gone)
       await reach('audit_concluded')
       return { kind: 'done', report }
     } finally {
@@ -127,7 +136,7 @@ async function auditLanes(
       reports.push(known as LaneReport)
       continue
     }
-    const { report, findings } = await auditLane(lane, options)
+    const { report, findings } = await auditWhole(lane, options)
     await reach('audit_lane_judged')
     const onStep = (step: TransactionStep) => (step === 'before_begin' ? undefined : reach(`audit_lane_${step}`))
     await saveAuditLane(pool, run.id, { lane, report, findings: findings.map(stored) }, onStep)
@@ -135,6 +144,27 @@ async function auditLanes(
     onProgress(`lane ${lane}: ${report.events} events, ${report.messages} messages`)
   }
   return reports
+}
+
+/** A topic whose beginning retention removes while it is read is read again: what is gone then is `topic_trimmed`. */
+async function auditWhole(lane: number, options: Parameters<typeof auditLane>[1]): ReturnType<typeof auditLane> {
+  for (let tries = 1; ; tries++)
+    try {
+      return await auditLane(lane, options)
+    } catch (error) {
+      if (!(error instanceof OffsetGone) || tries === TRIES_MAX) throw error
+    }
+}
+
+/** An audit that looks at the topics of nobody, or in an empty database, finds nothing, and has proven nothing. */
+async function lanesLacking(pool: pg.Pool, inputTopic: string, lanes: number): Promise<Undecided[]> {
+  const partitions = await readTopology(pool, inputTopic)
+  if (lanes > 0 && lanes >= (partitions ?? 0)) return []
+  const detail =
+    lanes === 0
+      ? `Postgres knows no lane of ${inputTopic}: check TOPIC_PREFIX and DATABASE_URL; or no processor has run yet`
+      : `${(partitions ?? 0) - lanes} of the ${partitions ?? 0} partitions of ${inputTopic} never had a lane`
+  return [{ lane: null, reason: 'no_lane', detail }]
 }
 
 async function judgeOrders(
