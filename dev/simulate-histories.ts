@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util'
 import { usageMistake } from './parts/usage.ts'
 import { baseSeed } from '../test/simulation/base-seed.ts'
-import { runHistory } from '../test/simulation/history/run-history.ts'
 import { runSeeds, summaryOf } from '../test/simulation/run-seeds.ts'
 
 const USAGE = `usage: npm run simulate:histories -- [--seeds N] [--seed S] [--threads T] [--trace]
@@ -31,6 +30,7 @@ async function main(): Promise<number> {
     return values.help ? 0 : 2
   }
   if (values.trace) {
+    const { runHistory } = await import('../test/simulation/history/run-history.ts') // all of the product
     const result = await runHistory(first, { say: (line) => process.stdout.write(`${line}\n`) })
     process.stdout.write(`${JSON.stringify(result)}\n`)
     return result.failure === undefined ? 0 : 1
