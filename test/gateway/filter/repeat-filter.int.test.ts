@@ -94,7 +94,7 @@ test('nobody is answered before ask has returned', async () => {
 })
 
 test('a frozen Redis is waited for three times in a row, then not asked until it answers again', async () => {
-  const { ask, failures, isUp } = await knowing({}, 100)
+  const { ask, failures, isUp } = await knowing({}, 500)
   redis.freeze()
   for (let i = 0; i < 3; i++) expect(await ask('known')).toBe(false)
   expect(failures).toEqual(['late', 'late', 'late'])
@@ -106,8 +106,8 @@ test('a frozen Redis is waited for three times in a row, then not asked until it
 })
 
 test('a Redis that was slow once is asked again at once', async () => {
-  const { ask, failures, isUp } = await knowing({ 'enable-debug-command': 'local' }, 150)
-  const busy = operate(['DEBUG', 'SLEEP', '0.6'])
+  const { ask, failures, isUp } = await knowing({ 'enable-debug-command': 'local' }, 1_000)
+  const busy = operate(['DEBUG', 'SLEEP', '1.5'])
   await until('it is late', async () => !(await ask('known')))
   await busy
   // At most two more are late while its answers catch up.
