@@ -90,7 +90,7 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'producer reused for the next incarnation',
+    name: 'producer reused for the next incarnation, and no witness',
     why: 'an object that has fenced once sends no InitProducerId again: the ledger is read while markers are on their way',
     faults: ['slow_markers', 'rebalance'],
     changes: [
@@ -104,6 +104,8 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     before_?.isDead() === false ? before_ : await options.fenceProducer(transactionalId(appId, lane))
   mine.set(lane, producer)\n`,
       },
+      // Behind the witness it would be right by chance: a ledger that shows it shows all before it.
+      { file: FENCE, find: READ_LEDGER, replace: READ_AT_ONCE },
       { file: FENCE, find: '/** For a moment a new', replace: 'const kept = new WeakMap()\n/** For a moment a new' },
       {
         file: 'src/processor/incarnation.ts',
