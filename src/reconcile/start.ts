@@ -81,6 +81,13 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
       inFlightMax: config.QUERY_IN_FLIGHT_MAX,
     })
     asker = running
+    // A stop waits for it: Postgres is not closed under a sweep.
+    let sweeping: Promise<void> = Promise.resolve()
+    const sweep = () => {
+      const run = file()
+      sweeping = run.catch(() => undefined)
+      return run
+    }
     const handlers = { onNotification: running.wake, onConnected: running.wake }
     const listener = listen(config.DATABASE_URL, [queriesChannel(config.APP_ID)], handlers, log)
     const check = () =>
@@ -91,7 +98,8 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
     closers.push(
       running.close,
       listener.close,
-      repeat('looking for pending orders', config.QUERY_SWEEP_MS, log, () => file()),
+      () => sweeping,
+      repeat('looking for pending orders', config.QUERY_SWEEP_MS, log, sweep),
       repeat('checking the topics', TOPOLOGY_MS, log, check),
     )
     missing = ''
