@@ -53,7 +53,7 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
     name: 'incarnation outlives its connection',
     why: 'after a restore an owner that knows an older ledger writes numbers that are out already',
-    faults: ['restore', 'freeze'],
+    faults: ['restore', 'freeze', 'rebalance'],
     changes: OUTLIVES,
   },
   {
