@@ -89,11 +89,11 @@ async function claimReports(tx: Transaction, consumer: string): Promise<Report[]
   const { rows } = await tx.query<Report>({
     name: 'paidonce-due-reports',
     text: `select id, merchant, body, attempts from paidonce_consumer.reports r
-           where consumer = $1 and sent_at is null and due_at <= clock_timestamp()
-             and not exists (
-               select from paidonce_consumer.reports earlier
+           where consumer = $1 and sent_at is null and due_at <= statement_timestamp()
+             and seq = (
+               select earlier.seq from paidonce_consumer.reports earlier
                where earlier.consumer = r.consumer and earlier.order_key = r.order_key and earlier.sent_at is null
-                 and earlier.seq < r.seq)
+               order by earlier.consumer, earlier.order_key, earlier.seq limit 1)
            order by due_at limit $2 for update skip locked`,
     values: [consumer, AT_ONCE],
   })

@@ -19,6 +19,8 @@ export interface WorkLoopOptions {
 
 /** Whoever has the row or the lock will be done soon. */
 const BUSY_MS = 150
+/** Events found at once, times those in work. */
+const AHEAD = 2
 const TROUBLE_MS = { from: 200, to: 2_000 }
 
 /** Works on what is due, several events side by side, never two of one order. */
@@ -59,33 +61,49 @@ export function createWorkLoop(parts: Parts, { lanes, concurrency, pollMs = 200 
       wake()
     }
   }
-  const beginWhatIsDue = async () => {
-    const free = concurrency - running.size
-    if (free <= 0) return
+  /** Found and not begun; perhaps no longer as they were, which is seen when their row is locked. */
+  let queue: OpenRow[] = []
+  let lookAgainAtMs = -Infinity
+  const look = async () => {
+    const startedMs = elapsedMs()
     // Those in work may still look due.
-    const found = await findWork(pool, owner.consumer, lanes(), free + running.size + notBefore.size)
+    const limit = concurrency * AHEAD + running.size + notBefore.size
+    queue = await findWork(pool, owner.consumer, lanes(), limit)
     const nowMs = elapsedMs()
-    const may = found.filter(({ eventId }) => !running.has(eventId) && (notBefore.get(eventId) ?? 0) <= nowMs)
-    // The loop is being stopped while it waited for Postgres.
-    if (!isStopping()) for (const row of may.slice(0, free)) running.set(row.eventId, step(row))
+    // Looking takes a third of the time at most, however much waits.
+    lookAgainAtMs = nowMs + 2 * (nowMs - startedMs)
     for (const [eventId, ms] of notBefore) if (ms < nowMs - TROUBLE_MS.to) notBefore.delete(eventId)
+  }
+  /** @returns how long to wait if nothing wakes us */
+  const beginWhatIsDue = async (): Promise<number> => {
+    if (running.size >= concurrency) return pollMs
+    const nowMs = elapsedMs()
+    if (queue.length === 0 && running.size > 0 && nowMs < lookAgainAtMs) return lookAgainAtMs - nowMs
+    if (queue.length === 0) await look()
+    // It may have been stopped meanwhile.
+    while (queue.length > 0 && running.size < concurrency && !isStopping()) {
+      const [row] = queue.splice(0, 1)
+      if (row === undefined || running.has(row.eventId) || (notBefore.get(row.eventId) ?? 0) > elapsedMs()) continue
+      running.set(row.eventId, step(row))
+    }
+    return pollMs
   }
   const isStopping = () => stopping
   const wasWoken = () => isAwake
   const loop = (async () => {
     while (!isStopping()) {
       isAwake = false
+      let waitMs: number
       try {
-        await beginWhatIsDue()
+        waitMs = await beginWhatIsDue()
         troubles = 0
       } catch (error) {
-        const waitMs = Math.min(TROUBLE_MS.from * 2 ** troubles++, TROUBLE_MS.to)
         metrics.troubles.inc({ consumer: owner.consumer })
         log.warn({ error: describeError(error) }, 'cannot look for work')
-        await sleep(waitMs)
+        await sleep(Math.min(TROUBLE_MS.from * 2 ** troubles++, TROUBLE_MS.to))
         continue
       }
-      if (!wasWoken() && !isStopping()) await sleep(pollMs)
+      if (!wasWoken() && !isStopping()) await sleep(waitMs)
     }
   })()
   return {
