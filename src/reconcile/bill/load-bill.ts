@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { BillEnd, BillLine, BillTotal } from '../../providers/bill.ts'
 import type { BillFormat } from '../../providers/bill-formats.ts'
 import { wrongTotals, yuanOfE5 } from '../../providers/bill-sums.ts'
-import { insertBillRows, BILL_ROWS_PER_STEP, type BilledRow } from '../../store/bill-rows.ts'
+import { insertBillRows, BILL_ROWS_PER_INSERT, type BilledRow } from '../../store/bill-rows.ts'
 import { DamagedBill, textsIn } from './open-bill.ts'
 
 /** A line of a bill that could not be read. */
@@ -63,7 +63,7 @@ async function load(
     for (const line of lines) {
       if (line.kind === 'unreadable') unreadable.push({ file, line: line.line, reason: line.reason, text: line.text })
       else if (line.kind === 'statement') waiting.push(rowOf(file, line))
-      if (waiting.length >= BILL_ROWS_PER_STEP) await flush()
+      if (waiting.length >= BILL_ROWS_PER_INSERT) await flush()
     }
   }
   for (const path of paths)

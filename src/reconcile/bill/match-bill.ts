@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { snapshotOn } from '../../runtime/postgres.ts'
 import { readKnownOrders } from '../../store/bill-known.ts'
-import { BILL_ROWS_PER_STEP, readBillRows, type BilledRow } from '../../store/bill-rows.ts'
+import { BILL_ROWS_PER_PAGE, readBillRows, type BilledRow } from '../../store/bill-rows.ts'
 import type { BillFinding } from './finding.ts'
 import { judgeOrder } from './judge-order.ts'
 
@@ -29,7 +29,7 @@ export async function* matchBill(client: pg.ClientBase, merchant: string): Async
 /** Leaves the last order of a full page to the next one, unless all of the page is of that order. */
 function wholeOrders(rows: readonly BilledRow[]): readonly BilledRow[] {
   const last = rows.at(-1)?.outTradeNo
-  if (rows.length < BILL_ROWS_PER_STEP) return rows
+  if (rows.length < BILL_ROWS_PER_PAGE) return rows
   const whole = rows.slice(
     0,
     rows.findIndex(({ outTradeNo }) => outTradeNo === last),
