@@ -158,10 +158,3 @@ test('what throws where the outcome is noted is undone and comes to a person, an
   expect(calls).toBe(1)
   expect((await downstream.database.pool.query('select from parcels')).rowCount).toBe(0)
 })
-
-test('times that make no sense are refused', () => {
-  const effect = { call: () => Promise.reject(new Error()), ask: () => Promise.reject(new Error()) }
-  expect(() => once({ ...effect, callMs: 0 })).toThrow('callMs')
-  expect(() => once({ ...effect, lateMs: -1 })).toThrow('lateMs')
-  expect(() => once({ ...effect, lateMs: 900_000 })).toThrow('settleMsMax')
-})
