@@ -42,7 +42,7 @@ test(
         await simulateDay(lane, pool, today, ORDERS_PER_DAY)
         // What autovacuum does within a real day.
         await pool.query(
-          'vacuum orders, order_payloads, facts, dead_letters, replays, replay_runs, brakes, brake_lanes, groups, commands',
+          'vacuum orders, order_payloads, facts, dead_letters, replays, replay_runs, brakes, brake_lanes, groups, commands, bill_runs, bill_findings, bill_seen',
         )
         const counts = await pool.query<{ rows: number; deleted: number }>(
           `select (${LEVEL.map((table) => `(select count(*) from ${table})`).join(' + ')})::int as rows,
@@ -71,7 +71,7 @@ test(
         replay_runs: gone / ORDERS_PER_DAY - 5,
         dead_letters: 68,
         brakes: 34,
-        bill_runs: 0,
+        bill_runs: 34,
         commands: 0,
       })
       for (const table of [...LEVEL, 'operator_actions'].filter((table) => !EMPTY.includes(table)))

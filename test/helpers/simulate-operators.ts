@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { beginBillRun } from '../../src/store/bill-runs.ts'
 import { discardDeadLetters } from '../../src/store/discard-dead-letters.ts'
 import { fileCommand } from '../../src/store/file-command.ts'
 import { releaseBrake } from '../../src/store/release-brake.ts'
@@ -11,7 +12,7 @@ const WHO = { actor: 'ann', reason: 'a day’s work' }
 
 /**
  * What operators do on one day: a brake is set and released, one of two dead letters is discarded, the other replayed,
- * and one order is asked to be closed. Postgres writes its own time; it is put into the simulated day afterwards.
+ * one order is asked to be closed, and a bill is imported. Postgres writes its own time; it is put into the simulated day afterwards.
  */
 export async function operatorsDay(lane: LaneBench, pool: pg.Pool, nowMs: number, outTradeNo: string): Promise<void> {
   const set = await setBrake(pool, APP, TOPIC, { merchant: MERCHANT, outTradeNo: null, eventType: 'ship', ...WHO })
@@ -33,6 +34,15 @@ export async function operatorsDay(lane: LaneBench, pool: pg.Pool, nowMs: number
   await lane.wake()
 
   const now = new Date(nowMs)
+  const bill = { provider: 'wechatpay', merchant: MERCHANT, day: now.toISOString().slice(0, 10) }
+  const runId = await beginBillRun(pool, { ...bill, actor: 'ann', filesSha256: '' })
+  await pool.query(`update bill_runs set finished_at = now(), result = 'findings' where id = $1`, [runId])
+  await pool.query(
+    `insert into bill_findings (run_id, finding, state, document) values ($1, 'not_there', 'open', '{}')`,
+    [runId],
+  )
+  await pool.query(`insert into bill_seen values ($1, 'payment/wechatpay:1')`, [runId])
+
   for (const [table, columns] of Object.entries(TIMES))
     await pool.query(
       `update ${table} set ${columns.map((c) => `${c} = case when ${c} is not null then $1::timestamptz end`).join()}
@@ -48,4 +58,5 @@ const TIMES = {
   replays: ['sent_at', 'finished_at'],
   replay_runs: ['created_at'],
   commands: ['created_at', 'finished_at'],
+  bill_runs: ['started_at', 'finished_at'],
 } as const

@@ -3,6 +3,7 @@ import { readAuditConfig } from '../../../src/reconcile/audit/config.ts'
 import { runAudit } from '../../../src/reconcile/audit/start.ts'
 import type { RunningProcessor } from '../../../src/processor/start.ts'
 import { createLog } from '../../../src/runtime/log.ts'
+import { groupTool } from '../../helpers/groups.ts'
 import { createInstallation, payment } from '../../helpers/installation.ts'
 import { rowsIn } from '../../helpers/maintained.ts'
 import { startTestProcessor, untilSettled } from '../../helpers/processor.ts'
@@ -51,6 +52,9 @@ test('each kind of fault, while lanes go on: exactly those are named, and to the
     const seeded = await seedFaults(it.topics, {
       ...{ missing: 'o-30', twice: 'o-31', dearer: 'o-32', forged: 'o-33', late: 'o-34' },
     })
+    // The topics were made anew for that, which halts a lane; where a tool has set the group, nothing tells it.
+    const tool = groupTool(it)
+    for (const [lane, { offset }] of await tool.offsets('input')) await tool.set('input', lane, offset)
     const beforeLiveMs = Date.now()
     await work(async (processor) => {
       let isOver = false
