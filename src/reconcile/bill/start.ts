@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
 import pg from 'pg'
 import type { BillFormat } from '../../providers/bill-formats.ts'
 import { yuanOfE5 } from '../../providers/bill-sums.ts'
@@ -82,6 +83,9 @@ const SESSION = {
  * duplicate, and its findings stand in the place of the earlier ones.
  */
 export async function importBill(request: BillRequest, deps: BillDeps): Promise<BillImport> {
+  // Rows that wait for their statement outlive young collections, for which V8 makes more and more room: 276 MB for
+  // 250,000 rows, and 163 MB in the same time where it does not.
+  setFlagsFromString('--semi-space-growth-factor=1')
   const { provider, merchant, day } = request
   const filesSha256 = await digestOfAll(request.paths)
   const client = new pg.Client({ connectionString: deps.databaseUrl, application_name: 'paidonce-bill' })
