@@ -1,12 +1,13 @@
 import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 import { transaction, type Transaction } from '../runtime/postgres.ts'
 import { BEGIN_MS_MAX } from './call-once.ts'
-import { leaveUnsettled, settleRow, writeAsking } from './change-row.ts'
+import { leaveUnsettled, writeAsking } from './change-row.ts'
 import { applyFate } from './conclude.ts'
 import type { Answer, OnceEffect } from './effect.ts'
 import { holdAndAct, withinTime, type Held } from './hold-and-act.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import { backoffMs, type Parts, type Worked } from './parts.ts'
+import { settleHappened } from './settle-happened.ts'
 import { reportsOf } from './write-report.ts'
 
 const ASK = { fromMs: 200, toMs: 30_000 }
@@ -70,12 +71,9 @@ async function askHeld(
   parts.metrics.asks.inc({ consumer: owner.consumer, answer: answer.kind })
   await reach('ask_answered')
   switch (answer.kind) {
-    case 'happened': {
-      const { reference } = answer
-      await effect.settled(tx, row.event, { reference, report: reportsOf(tx, owner.consumer, row.event) })
-      await settleRow(tx, owner, row, reference)
+    case 'happened':
+      await settleHappened(tx, effect, owner, row, answer.reference)
       return 'done'
-    }
     case 'did_not_happen': {
       if (effect.takesFence || untilLateMs <= 0) {
         await applyFate(tx, parts, row, { kind: 'retry', reason: 'the last call did not happen' })

@@ -1,11 +1,11 @@
 import { transaction } from '../runtime/postgres.ts'
-import { settleRow, writeAsking, writeCalling } from './change-row.ts'
+import { writeAsking, writeCalling } from './change-row.ts'
 import { applyFate } from './conclude.ts'
 import type { CallOutcome, OnceEffect } from './effect.ts'
 import { holdAndAct, withinTime, type Held } from './hold-and-act.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import type { Parts, Worked } from './parts.ts'
-import { reportsOf } from './write-report.ts'
+import { settleHappened } from './settle-happened.ts'
 
 /** A call that has not begun so long after its row was written (the process was frozen) does not begin any more. */
 export const BEGIN_MS_MAX = 2_000
@@ -69,12 +69,9 @@ async function callHeld(
   parts.metrics.calls.inc({ consumer: owner.consumer, outcome: outcome.kind })
   await reach('once_called')
   switch (outcome.kind) {
-    case 'happened': {
-      const { reference } = outcome
-      await effect.settled(tx, row.event, { reference, report: reportsOf(tx, owner.consumer, row.event) })
-      await settleRow(tx, owner, row, reference)
+    case 'happened':
+      await settleHappened(tx, effect, owner, row, outcome.reference)
       return 'done'
-    }
     case 'unknown':
       await writeAsking(tx, owner, row, { reason: outcome.reason, afterMs: ASK_AFTER_MS, asks: 0 })
       return 'unknown'
