@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { say } from './progress.ts'
 
 export type SuiteResult =
@@ -11,7 +12,7 @@ export type SuiteResult =
       readonly failed: number
       readonly skipped: number
       readonly seconds: number
-      /** Full names of what failed. */
+      /** Full names of what failed, each with the beginning of its reason. */
       readonly failures: readonly string[]
     }
   | { readonly name: string; readonly kind: 'not_run'; readonly reason: string }
@@ -26,10 +27,15 @@ interface Report {
     readonly name: string
     readonly status: 'passed' | 'failed'
     readonly message: string
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[]
+    readonly assertionResults: readonly {
+      readonly fullName: string
+      readonly status: string
+      readonly failureMessages?: readonly string[] | null
+    }[]
   }[]
 }
 
+const REASON_CHARS_MAX = 400
 const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Runs one vitest project with its progress on the screen. A run that ends badly without a failed test counts as one. */
@@ -62,12 +68,20 @@ export async function runSuite(name: string, resultsDir: string, env: NodeJS.Pro
   }
 }
 
-function failuresOf(result: Report['testResults'][number]): string[] {
+/** Each failure of one test file: its name, then why. */
+export function failuresOf(result: Report['testResults'][number]): string[] {
   const file = relative(ROOT, result.name)
   const failed = result.assertionResults.filter((test) => test.status === 'failed')
   if (failed.length === 0 && result.status === 'failed')
     return [`${file}: ${result.message.split('\n')[0] ?? 'does not load'}`]
-  return failed.map((test) => `${file}: ${test.fullName}`)
+  return failed.map((test) => `${file}: ${test.fullName}${reasonOf(test.failureMessages?.[0])}`)
+}
+
+/** Where only the end of the output is kept, a name alone sends the reader to run it all again. */
+function reasonOf(message: string | undefined): string {
+  const lines = stripVTControlCharacters(message ?? '').split('\n')
+  const said = lines.filter((line) => line.trim() !== '' && !line.trimStart().startsWith('at '))
+  return said.length === 0 ? '' : `\n             ${said.join(' ').slice(0, REASON_CHARS_MAX)}`
 }
 
 function vitest(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
