@@ -57,6 +57,7 @@ const REACHED = [
   'src/protocol/recordBatch/crc32C/index.js',
   'src/protocol/requests/produce/v3/request.js',
   'src/retry/index.js',
+  'src/utils/lock.js',
 ]
 
 /** A kafkajs logger that says nothing. */

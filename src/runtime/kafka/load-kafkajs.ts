@@ -1,6 +1,7 @@
 import type * as Kafkajs from 'kafkajs'
 import { internalsOf, type Guard } from './guards/internals.ts'
 import { guardAbortedRecords } from './guards/aborted-records.ts'
+import { guardBrokersAway } from './guards/brokers-away.ts'
 import { guardEosManager } from './guards/eos-manager.ts'
 import { guardFilteredBatches } from './guards/filtered-batches.ts'
 import { guardLostCoordinator } from './guards/lost-coordinator.ts'
@@ -17,6 +18,7 @@ export const GUARDS: readonly Guard[] = [
   guardSingleConnect,
   guardSilentBroker,
   guardLostCoordinator,
+  guardBrokersAway,
   guardOffsetReset,
   guardAbortedRecords,
   guardFilteredBatches,
