@@ -13,6 +13,7 @@ import {
   type OutputRange,
   type OutputReaders,
 } from '../schemas/output-log.ts'
+import { otherInput, readInputMark } from '../schemas/input-mark.ts'
 import { writeMarks, type OutputMarks } from '../schemas/output-marks.ts'
 import { readLedger } from '../store/read-ledger.ts'
 import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
@@ -126,8 +127,14 @@ async function rebuildFenced(
     await rangesOf(offsets, readers, lane),
   ]
   const log = await offsets.logRange(topic, lane)
-  if (group === undefined && !fromStart) {
-    const other = await otherLog(pool, readers, row, log)
+  const inputId = (await offsets.topicIds([topic])).get(topic) ?? ''
+  if (!fromStart) {
+    const [mark, now] = [readInputMark(group?.metadata), { id: inputId, log: row.logId ?? '' }]
+    const said = otherInput(mark, now)
+    // A topic that was brought back has another id. Nothing brings back what Postgres has of a log begun since.
+    const isLaterLog = mark !== undefined && mark.log !== now.log
+    const isDoubtful = group === undefined || said !== undefined
+    const other = isLaterLog || !isDoubtful ? said : await otherLog(pool, readers, row, log)
     if (other !== undefined) return { kind: 'other_log', detail: other }
   }
   const tails = await readTails(pool, readers, ranges, row)
@@ -155,7 +162,6 @@ async function rebuildFenced(
     return { kind: 'would_rebuild', ...result }
   }
   const readAnewFrom = fromStart ? log.start : undefined
-  const inputId = fromStart ? (await offsets.topicIds([topic])).get(topic) : undefined
   await reach('rebuild_judged')
   const change = { row, ledger, events, readAnewFrom, inputId, sentAgain, actor, reason }
   const rebuilt = await rebuildLane(pool, change, (step) =>
@@ -169,7 +175,7 @@ async function rebuildFenced(
   // Without an offset the lane would read its whole log again.
   const offset = readAnewFrom ?? group?.offset ?? row.appliedOffset
   // The topics are what they are now: from here on the lane goes by that.
-  const metadata = writeMarks(await marksNow(offsets, readers, lane))
+  const metadata = writeMarks(await marksNow(offsets, readers, lane), { id: inputId, log: rebuilt.logId ?? '' })
   await producer.commit([], [{ ...at, group: inputGroup(appId), offset, metadata }, written], () =>
     reach('rebuild_ledger_sent'),
   )

@@ -17,15 +17,21 @@ export class EmissionFailed extends Error {
   override readonly name = 'EmissionFailed'
 }
 
-/** Input offset and ledger as they are committed together, the ledger with its mark, the offset with those of the outputs. */
+/** Input offset and ledger as they are committed together, the ledger with its mark, the offset with those of the topics. */
 export const offsetsOf = (
   appId: string,
-  { topic, lane }: Position,
+  { topic, lane, inputId = '', logId = '' }: Position,
   next: number,
   ledger: number,
   outputs: OutputMarks,
 ) => [
-  { group: inputGroup(appId), topic, partition: lane, offset: next, metadata: writeMarks(outputs) },
+  {
+    group: inputGroup(appId),
+    topic,
+    partition: lane,
+    offset: next,
+    metadata: writeMarks(outputs, { id: inputId, log: logId }),
+  },
   { group: ledgerGroup(appId), topic, partition: lane, offset: ledger, metadata: ledgerMark(ledger) },
 ]
 

@@ -2,9 +2,11 @@ import { delay } from '../runtime/kafka/delay.ts'
 import type { FenceProducer, LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
 import type { CreateConnection } from '../runtime/postgres.ts'
+import { readInputMark } from '../schemas/input-mark.ts'
 import { adoptIds, readMarks, writeMarks } from '../schemas/output-marks.ts'
 import { readLedger } from '../store/read-ledger.ts'
-import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
+import { INPUT_TOPIC, inputGroup, ledgerGroup, ledgerMark, TOPICS, transactionalId } from '../schemas/topics.ts'
+import type { HaltReason } from '../store/halt.ts'
 import { haltLane, type LaneRow, type Survived } from '../store/lane-row.ts'
 import { OWNER_DEATHS_SUSPECT } from '../store/suspect.ts'
 import { brakesOf } from './brakes-of.ts'
@@ -39,6 +41,7 @@ export type Fenced =
 /** For a moment a new leader may answer with an old high watermark, and a broker with the topics as they were. */
 const READ_AGAIN_TIMES = 3
 const READ_AGAIN_MS = 500
+const READ_AGAIN_REASONS: readonly HaltReason[] = ['applied_above_log', 'input_made_anew', 'output_made_anew']
 
 /**
  * Begins an incarnation: fence, then read, then judge. Reads count only after the fence, as only then nobody older can
@@ -60,11 +63,11 @@ export async function fence(
   let session: LaneSession | undefined
   try {
     await reach('fence_after_init')
-    const [group, ledger, range, outputIds] = await Promise.all([
+    const [group, ledger, range, ids] = await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
       readLedger(producer, offsets, { ...options, lane }),
       offsets.logRange(topic, lane),
-      readOutputIds(options),
+      readTopicIds(options),
     ])
     await reach('fence_after_offsets')
     const { createConnection } = options
@@ -76,11 +79,11 @@ export async function fence(
     await reach('fence_after_read')
     const reading: FenceReading = {
       ...{ groupOffset: group?.offset, ledger, row: opened.row, log: range },
-      ...{ outputs: readMarks(group?.metadata), outputIds },
+      ...{ input: readInputMark(group?.metadata), outputs: readMarks(group?.metadata), ...ids },
     }
     const judgement = await judgeAgain(reading, async () => ({
       log: await offsets.logRange(topic, lane),
-      outputIds: await readOutputIds(options),
+      ...(await readTopicIds(options)),
     }))
     const fenced = await settle({ lane, joins, producer, session, row: opened.row, reading, judgement }, options)
     if (fenced.kind === 'halted') await session.close().catch(() => undefined)
@@ -93,25 +96,28 @@ export async function fence(
   }
 }
 
+type TopicIds = Pick<FenceReading, 'inputId' | 'outputIds'>
+
 /** @throws Error one is not there: somebody may be making it anew just now */
-async function readOutputIds({ offsets, topicPrefix }: FenceOptions): Promise<FenceReading['outputIds']> {
-  const found = await offsets.topicIds(OUTPUT_TOPICS.map((topic) => topicPrefix + topic))
-  return new Map(
-    OUTPUT_TOPICS.map((topic) => {
-      const id = found.get(topicPrefix + topic)
-      if (id === undefined) throw new Error(`Kafka knows no topic ${topicPrefix}${topic}`)
-      return [topic, id]
-    }),
-  )
+async function readTopicIds({ offsets, topicPrefix }: FenceOptions): Promise<TopicIds> {
+  const found = await offsets.topicIds(TOPICS.map((topic) => topicPrefix + topic))
+  const ids = TOPICS.map((topic) => {
+    const id = found.get(topicPrefix + topic)
+    if (id === undefined) throw new Error(`Kafka knows no topic ${topicPrefix}${topic}`)
+    return [topic, id] as const
+  })
+  const outputIds = new Map<string, string>(ids)
+  outputIds.delete(INPUT_TOPIC)
+  return { inputId: found.get(topicPrefix + INPUT_TOPIC) ?? '', outputIds }
 }
 
 async function judgeAgain(
   reading: FenceReading,
-  again: () => Promise<Pick<FenceReading, 'log' | 'outputIds'>>,
+  again: () => Promise<Pick<FenceReading, 'log'> & TopicIds>,
 ): Promise<Judgement> {
   let judgement = judgeFence(reading)
   for (let tries = 0; tries < READ_AGAIN_TIMES; tries++) {
-    if (judgement.kind !== 'halt' || !['applied_above_log', 'output_made_anew'].includes(judgement.reason)) break
+    if (judgement.kind !== 'halt' || !READ_AGAIN_REASONS.includes(judgement.reason)) break
     await delay(READ_AGAIN_MS)
     judgement = judgeFence({ ...reading, ...(await again()) })
   }
@@ -142,7 +148,8 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   }
   const { next, ledger } = judgement
   const { brakeVersion, hasImported, logId } = row
-  const position = { topic, lane, next, ledger, brakeVersion, hasImported, logId }
+  const { inputId } = reading
+  const position = { topic, lane, next, ledger, brakeVersion, hasImported, logId, inputId }
   const outputs = adoptIds(reading.outputs, reading.outputIds)
   await brakesOf(session, position) // Known from here on, so that no batch asks.
   if (judgement.kind === 'fresh') {
@@ -170,13 +177,13 @@ async function keepOffsets(
   topic: string,
   lane: number,
   producer: LaneProducer,
-  { groupOffset, outputs, ledger }: FenceReading,
+  { groupOffset, input, outputs, ledger }: FenceReading,
 ): Promise<void> {
   const at = { topic, partition: lane }
   const kept = [
     ...(groupOffset === undefined
       ? []
-      : [{ ...at, group: inputGroup(appId), offset: groupOffset, metadata: writeMarks(outputs) }]),
+      : [{ ...at, group: inputGroup(appId), offset: groupOffset, metadata: writeMarks(outputs, input) }]),
     ...(ledger?.metadata !== ledgerMark(ledger?.offset ?? -1)
       ? []
       : [{ ...at, group: ledgerGroup(appId), offset: ledger.offset, metadata: ledger.metadata }]),

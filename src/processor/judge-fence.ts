@@ -1,3 +1,4 @@
+import { otherInput, type InputMark } from '../schemas/input-mark.ts'
 import { madeAnew, type OutputMarks } from '../schemas/output-marks.ts'
 import { ledgerMark } from '../schemas/topics.ts'
 import type { OffsetRange } from '../store/lane-row.ts'
@@ -16,9 +17,14 @@ export interface FenceReading {
     readonly settledSeq: number
     readonly halted: { readonly reason: string; readonly detail: string } | undefined
     readonly skips?: readonly OffsetRange[]
+    readonly logId?: string | undefined
   }
   /** First offset of the log and its high watermark. */
   readonly log: { readonly start: number; readonly end: number }
+  /** The log that the group offset is about. */
+  readonly input: InputMark | undefined
+  /** The id of the input topic now. */
+  readonly inputId: string
   /** Where the lane's events went, committed with the group offset. */
   readonly outputs: OutputMarks
   /** The ids of the output topics now, by their names without prefix. */
@@ -37,8 +43,20 @@ export type Judgement =
 const halt = (reason: HaltReason, detail: string): Judgement => ({ kind: 'halt', reason, detail })
 
 /** Says where a lane starts, or why it must not. A lane never jumps: what does not fit stops it. */
-export function judgeFence({ groupOffset, ledger, row, log, outputs, outputIds }: FenceReading): Judgement {
+export function judgeFence({
+  groupOffset,
+  ledger,
+  row,
+  log,
+  input,
+  inputId,
+  outputs,
+  outputIds,
+}: FenceReading): Judgement {
   if (row.halted !== undefined) return { kind: 'still_halted', ...row.halted }
+  // First, as applied_offset says nothing of another log.
+  const other = otherInput(input, { id: inputId, log: row.logId ?? '' })
+  if (other !== undefined) return halt('input_made_anew', other)
   const at = `applied_offset is ${row.appliedOffset}, the log holds ${log.start} to ${log.end}`
   if (log.start > row.appliedOffset) return halt('log_trimmed', at)
   if (row.appliedOffset > log.end) return halt('applied_above_log', at)

@@ -19,6 +19,8 @@ export interface Position {
   readonly hasImported?: boolean
   /** Names the log, if it is not the first that the lane reads. */
   readonly logId?: string | undefined
+  /** The input topic's, as it was at the fence; empty or left out: not known. */
+  readonly inputId?: string
 }
 
 export type CallbackOfOrder = Callback & { readonly outTradeNo: string }

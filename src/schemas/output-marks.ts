@@ -1,3 +1,4 @@
+import type { InputMark } from './input-mark.ts'
 import { OUTPUT_TOPICS } from './topics.ts'
 
 /** What a lane knows of its partition of an output topic, to which nobody else writes. */
@@ -20,13 +21,16 @@ export class OutputMoved extends Error {
  * out, whatever becomes of Postgres; and a request that is made anyway. The ledger's own metadata stays as it is, as an
  * owner of an older version takes another one for a tool's.
  */
-export const writeMarks = (marks: OutputMarks): string =>
-  JSON.stringify({ outputs: Object.fromEntries([...marks].map(([topic, { id, end }]) => [topic, [id, end]])) })
+export const writeMarks = (marks: OutputMarks, input?: InputMark): string =>
+  JSON.stringify({
+    outputs: Object.fromEntries([...marks].map(([topic, { id, end }]) => [topic, [id, end]])),
+    ...(input === undefined ? {} : { input: [input.id, input.log] }),
+  })
 
 /** @returns nothing where there are none: an older version, or a tool, has set the offset */
 export function readMarks(metadata: string | undefined): OutputMarks {
   const marks = new Map<string, OutputMark>()
-  const { outputs } = parsed(metadata ?? '')
+  const { outputs } = parsedMetadata(metadata ?? '')
   for (const topic of OUTPUT_TOPICS) {
     const [id, end] = Array.isArray(outputs?.[topic]) ? (outputs[topic] as unknown[]) : []
     if (typeof id === 'string' && Number.isSafeInteger(end)) marks.set(topic, { id, end: end as number })
@@ -34,7 +38,10 @@ export function readMarks(metadata: string | undefined): OutputMarks {
   return marks
 }
 
-function parsed(metadata: string): { readonly outputs?: Readonly<Record<string, unknown>> } {
+export function parsedMetadata(metadata: string): {
+  readonly outputs?: Readonly<Record<string, unknown>>
+  readonly input?: unknown
+} {
   try {
     const found: unknown = JSON.parse(metadata)
     return typeof found === 'object' && found !== null ? found : {}

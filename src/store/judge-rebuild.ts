@@ -9,8 +9,12 @@ export const REBUILT_REASONS: readonly HaltReason[] = [
   'ledger_missing',
   'ledger_without_mark',
   'offsets_missing',
+  'input_made_anew',
   'output_made_anew',
 ]
+
+/** At the fence they come before what is judged of the ledger, or after it: they say nothing about it. */
+const OF_TOPICS: readonly string[] = ['input_made_anew', 'output_made_anew'] satisfies HaltReason[]
 
 /** The end of what a lane emitted to one topic. */
 export interface Tail {
@@ -69,7 +73,7 @@ export const isTrueOf = (
   { halted, nextSeq, settledSeq }: Pick<LaneRow, 'halted' | 'nextSeq' | 'settledSeq'>,
   ledger: RebuildReading['ledger'],
 ): ledger is NonNullable<RebuildReading['ledger']> =>
-  halted?.reason === 'output_made_anew' &&
+  OF_TOPICS.includes(halted?.reason ?? '') &&
   ledger !== undefined &&
   ledger.metadata === ledgerMark(ledger.offset) &&
   settledSeq <= ledger.offset &&

@@ -28,7 +28,8 @@ export interface RebuildRequest {
 }
 
 export type Rebuilt =
-  | { readonly kind: 'rebuilt'; readonly imported: number }
+  /** `logId` names the log that the lane reads now, if it is not the first. */
+  | { readonly kind: 'rebuilt'; readonly imported: number; readonly logId: string | undefined }
   /** The lane was resumed, skipped or fenced anew meanwhile. */
   | { readonly kind: 'changed' }
   /** The topics do not have all numbers in between: what is out cannot be told. */
@@ -69,12 +70,13 @@ export async function rebuildLane(
          where topic = $1 and lane = $2`,
           [row.topic, row.lane, ledger],
         )
-        if (readAnewFrom !== undefined) await readAnew(tx, row, readAnewFrom, nextLogId(row.logId, inputId))
+        const logId =
+          readAnewFrom === undefined ? row.logId : await readAnew(tx, row, readAnewFrom, nextLogId(row.logId, inputId))
         const haltedReason = row.halted?.reason
         const { topic, lane } = row
         const target = { topic, lane, haltedReason, ledger, imported: wanted, readAnewFrom, sentAgain }
         await noteAction(tx, { actor, action: 'lane_rebuild', target: JSON.stringify(target), reason })
-        return { kind: 'rebuilt', imported: wanted }
+        return { kind: 'rebuilt', imported: wanted, logId }
       },
       onStep,
     )
@@ -91,7 +93,7 @@ export async function rebuildLane(
  * log before go below zero, so that the new one's are not taken for them; and their notices are named by the log from
  * here on, so that no id is used again.
  */
-async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number, logId: string): Promise<void> {
+async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number, logId: string): Promise<string> {
   await tx.query(
     `update lanes set applied_offset = $3, previous_offset = $3, skips = '{}', dead_letter_offsets = '{}',
        suspect_offset = null, suspect_deaths = 0, owner_deaths = 0, log_id = $4 where topic = $1 and lane = $2`,
@@ -103,6 +105,7 @@ async function readAnew(tx: Transaction, { topic, lane }: LaneRow, from: number,
      where topic = $1 and lane = $2 and kafka_offset >= 0`,
     [topic, lane],
   )
+  return logId
 }
 
 /**

@@ -22,6 +22,7 @@ import { countEventsOf } from '../../src/store/events-of-topic.ts'
 import type { RunningProcessor } from '../../src/processor/start.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
 import { groupTool } from '../helpers/groups.ts'
+import { keepTables } from '../helpers/keep-tables.ts'
 import { createInstallation, payment, type Installation } from '../helpers/installation.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
 import { javaConsume } from '../helpers/java-consumer.ts'
@@ -157,6 +158,37 @@ test('it has grown past what was applied before anybody looked: no record of it 
     expect([plain.code, plain.stdout]).toEqual([3, expect.stringContaining('was about R')])
     await remedy(ANEW)
     await untilOut(processor)
+  })
+  await expectExact(ANEW)
+})
+
+test('Postgres is set back to before it was made anew: halted, though all offsets fit; the remedy ends exact', async () => {
+  const setBack = await keepTables(it.database.pool)
+  await recreate(INPUT_TOPIC)
+  await follow(commandOf(ANEW, 'topics create'), { lanes: LANES }, it.env())
+  const before = paid.length
+  await pay(40)
+  await work(async (processor) => {
+    await untilHalted('offsets_missing')(processor)
+    await remedy(ANEW)
+    await untilOut(processor)
+  })
+  await setBack()
+  await work(async (processor) => {
+    await untilHalted('input_made_anew')(processor)
+    const plain = await follow(commandOf(ANEW, 'lane rebuild').replace(' --from-start', ''), { lane: 0 }, it.env())
+    expect([plain.code, plain.stdout]).toEqual([
+      3,
+      expect.stringContaining('has applied the first log. The lane stays'),
+    ])
+    await remedy(ANEW)
+    // The order service sends again what it has created since.
+    await it.createOrders(paid.slice(before))
+    await untilOut(processor)
+    await until('all that was out is derived again', async () => {
+      const { rows } = await it.database.pool.query<{ left: string }>('select count(*) as left from imported_events')
+      return rows[0]?.left === '0'
+    })
   })
   await expectExact(ANEW)
 })

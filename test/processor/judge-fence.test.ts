@@ -12,6 +12,8 @@ const reading = (over: Partial<FenceReading> = {}): FenceReading => ({
   ledger: ledger(30),
   row,
   log: { start: 0, end: 120 },
+  input: undefined,
+  inputId: 'a',
   outputs: new Map(),
   outputIds: new Map(),
   ...over,
@@ -35,6 +37,11 @@ describe('where a lane goes on', () => {
     ['before a skipped range', reading({ groupOffset: 89, row: { ...row, skips: [{ from: 90, to: 100 }] } }), 89, 30],
     ['never above what is applied', reading({ row: { ...row, skips: [{ from: 99, to: 110 }] } }), 100, 30],
     ['fresh, with its ledger written', reading({ row: fresh, groupOffset: 7, ledger: ledger(0) }), 7, 0],
+    ['in the log that it has read', reading({ input: { id: 'a', log: '' } }), 100, 30],
+    ['in one begun anew', reading({ row: { ...row, logId: 'a' }, input: { id: 'a', log: 'a' } }), 100, 30],
+    ['begun anew by an older version', reading({ row: { ...row, logId: 'a' } }), 100, 30],
+    ['where the cluster tells no ids', reading({ inputId: '', input: { id: 'a', log: '' } }), 100, 30],
+    ['where it told none before', reading({ input: { id: '', log: '' } }), 100, 30],
   ])('%s', (_, given, next, at) => expect(judgeFence(given)).toEqual({ kind: 'start', next, ledger: at }))
 
   test.each([
@@ -58,6 +65,13 @@ describe('what halts a lane', () => {
     // Applied, but nothing emitted yet: not fresh, as applied_offset has moved.
     ['offsets_missing', reading({ row: { ...fresh, appliedOffset: 8 }, ledger: undefined, groupOffset: undefined })],
     ['output_made_anew', reading({ outputs: new Map([['t', { id: 'a', end: 9 }]]), outputIds: new Map([['t', 'b']]) })],
+    // Its offset was committed after the topic was made anew, by an owner that had not seen it.
+    ['input_made_anew', reading({ input: { id: 'b', log: '' } })],
+    ['input_made_anew', reading({ input: { id: 'b', log: '' }, log: { start: 101, end: 120 } })],
+    // All fits by chance, and Postgres was set back to before the topic was made anew.
+    ['input_made_anew', reading({ input: { id: 'a', log: 'a' } })],
+    ['input_made_anew', reading({ row: { ...row, logId: 'a' }, input: { id: 'a', log: 'a.2' }, ledger: ledger(31) })],
+    ['input_made_anew', reading({ input: { id: 'a', log: 'a' }, ledger: undefined })],
     ['applied_above_log', reading({ log: { start: 0, end: 99 } })],
     ['log_trimmed', reading({ log: { start: 101, end: 120 } })],
     ['log_trimmed', reading({ row: fresh, log: { start: 8, end: 120 }, ledger: undefined })],

@@ -16,7 +16,7 @@ const READ_OFFSETS = `await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
       readLedger(producer, offsets, { ...options, lane }),
       offsets.logRange(topic, lane),
-      readOutputIds(options),
+      readTopicIds(options),
     ])`
 const FENCE_PRODUCER = '  const producer = await options.fenceProducer(transactionalId(appId, lane))\n'
 
@@ -33,8 +33,8 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
       },
       {
         file: FENCE,
-        find: `[group, ledger, range, outputIds] = ${READ_OFFSETS}`,
-        replace: '[group, ledger, range, outputIds] = early',
+        find: `[group, ledger, range, ids] = ${READ_OFFSETS}`,
+        replace: '[group, ledger, range, ids] = early',
       },
     ],
   },
