@@ -6,6 +6,7 @@ import type { CreateConnection, Queryable } from '../runtime/postgres.ts'
 import type { Codec } from '../schemas/codec.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLane } from '../store/lane-row.ts'
+import { outlive } from '../store/suspect.ts'
 import type { ProcessorConfig } from './config.ts'
 import type { Reach } from './crash-points.ts'
 import { createSteps } from './create-steps.ts'
@@ -65,7 +66,8 @@ export function assembleLanes(config: LaneConfig, parts: LaneParts): Lanes {
         lingerMs: config.LINGER_MS,
         identity: { lane, laneOf: (key) => partitionFor(key, partitions) },
         emit: { appId, topicPrefix, source: `/paidonce/${appId}`, encode: codec.encode, reach },
-        fence: (joinsNow, onLost, before) => fence(lane, joinsNow, fenceOptions, onLost, before),
+        fence: (joinsNow, hooks, before) => fence(lane, joinsNow, fenceOptions, hooks, before),
+        outlive: (incarnation, aloneOffset) => outlive(pool, { topic, lane, incarnation, aloneOffset }),
         isHalted: async () => (await readLane(pool, topic, lane))?.halted !== undefined,
       }),
     parts.joined,

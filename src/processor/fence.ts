@@ -29,6 +29,13 @@ export interface FenceOptions {
   readonly createConnection?: CreateConnection | undefined
 }
 
+export interface FenceHooks {
+  /** The incarnation's connection is gone. */
+  readonly onLost: (error: Error) => void
+  /** The lane's row has this fence as its last, whatever becomes of it. */
+  readonly onCounted: (fences: number) => void
+}
+
 export type Fenced =
   | {
       readonly kind: 'running'
@@ -54,7 +61,7 @@ export async function fence(
   lane: number,
   joins: number,
   options: FenceOptions,
-  onLost: (error: Error) => void,
+  { onLost, onCounted }: FenceHooks,
   before?: Survived,
 ): Promise<Fenced> {
   const { appId, topic, databaseUrl, offsets, log, reach } = options
@@ -72,7 +79,7 @@ export async function fence(
     await reach('fence_after_offsets')
     const { createConnection } = options
     const opened = await openLaneSession(
-      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, log, before, createConnection },
+      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, onCounted, log, before, createConnection },
       reach,
     )
     session = opened.session

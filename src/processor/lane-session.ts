@@ -65,6 +65,8 @@ export interface LaneSession extends Queryable {
   ) => Promise<T>
   /** Makes plans anew when they are old. */
   readonly freshenPlans: (elapsedMs: number) => Promise<void>
+  /** True: the lane's row says that its owner has let go, so that nobody counts it as dead. */
+  readonly isLetGo: () => boolean
   readonly close: () => Promise<void>
 }
 
@@ -78,6 +80,7 @@ export interface SessionOptions {
   /** This process's incarnation before, if it had one. */
   readonly before?: Survived | undefined
   readonly onLost: (error: Error) => void
+  readonly onCounted?: ((fences: number) => void) | undefined
   readonly log: Log
   /** How long a statement's answer may take before the connection counts as lost. */
   readonly answerMsMax?: number
@@ -105,6 +108,7 @@ export async function openLaneSession(
     await endOlderBackends(client, name, topic, lane)
     await reach('fence_after_backends')
     const row = await countFence(client, topic, lane, startOffset, before)
+    options.onCounted?.(row.fences)
     await client.query(`select set_config('application_name', $1, false), set_config('lock_timeout', $2, false)`, [
       `${name}${row.fences}`,
       LOCK_TIMEOUT,
@@ -164,6 +168,7 @@ function sessionOf(
   const { incarnation } = owned
   let plannedAtMs: number | undefined
   let plansMs = PLANS_MS_MIN
+  let isLetGo = false
   // What fails without a word from the server (no answer in time, a broken socket) leaves the connection unusable.
   const query = (async (config: pg.QueryConfig | string, values?: unknown[]) => {
     try {
@@ -214,10 +219,11 @@ function sessionOf(
     query,
     lost,
     transaction,
+    isLetGo: () => isLetGo,
     close: async () => {
       // Best effort, and not for long: without it the next owner counts a death.
       if (lost() === undefined)
-        await withDeadline(letGo(client, owned), LET_GO_MS_MAX, 'Letting go of the lane').catch(() => undefined)
+        isLetGo = await withDeadline(letGo(client, owned), LET_GO_MS_MAX, 'Letting go of the lane').catch(() => false)
       await close()
     },
     freshenPlans: async (elapsedMs) => {

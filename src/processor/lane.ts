@@ -36,6 +36,7 @@ const REFRESH_MS = 12 * 3_600_000
 /** What is more waits for another wake, so that records come in between. */
 const WAKE_ROUNDS_MAX = 20
 const CLOSE_MS_MAX = 2_000
+const OUTLIVE_MS_MAX = 1_000
 
 /** One partition of the input topic: everything that happens on it happens under one mutex. */
 export function createLane(options: LaneOptions) {
@@ -168,8 +169,8 @@ export function createLane(options: LaneOptions) {
     },
     revoked: () => {
       isOwned = false
-      own.left()
-      dropSoon().catch(() => undefined)
+      const outlive = own.left()
+      dropSoon().then(outlive, outlive)
     },
     /** Lingers after a small batch, when nothing of it is held any more. */
     onBatch: async (batch: InputBatch, control: BatchControl): Promise<void> => {
@@ -205,9 +206,10 @@ export function createLane(options: LaneOptions) {
     stop: async () => {
       isOwned = false
       own.retire()
-      own.left()
+      const outlive = own.left()
       // What holds the mutex may wait for a broker that is away: its connections are closed under it.
       await dropSoon().catch(() => void own.drop())
+      await withDeadline(outlive(), OUTLIVE_MS_MAX, 'Taking back a death').catch(() => undefined)
     },
   }
 }

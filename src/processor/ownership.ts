@@ -6,7 +6,7 @@ import { conclude } from './conclude.ts'
 import { createConsumerPlace } from './consumer-place.ts'
 import { EmissionFailed } from './emit.ts'
 import { backoffMs, fateOf } from './fate.ts'
-import type { Fenced } from './fence.ts'
+import type { FenceHooks, Fenced } from './fence.ts'
 import type { Survived } from '../store/lane-row.ts'
 import { endIncarnation, isAlive, type Incarnation } from './incarnation.ts'
 import type { BatchOptions } from './run-batch.ts'
@@ -24,8 +24,10 @@ export interface OwnershipOptions extends BatchOptions {
   readonly lane: number
   /** Group joins so far; an incarnation ends with the next one. */
   readonly joins: () => number
+  /** The process has left the lane, alive, and could not let go of its last incarnation. */
+  readonly outlive: (incarnation: number, aloneOffset: number | null) => Promise<void>
   /** @param before this process's last incarnation of the lane, which died without the process */
-  readonly fence: (joins: number, onLost: () => void, before: Survived | undefined) => Promise<Fenced>
+  readonly fence: (joins: number, hooks: FenceHooks, before: Survived | undefined) => Promise<Fenced>
   readonly consumer: Pick<InputConsumer, 'pause' | 'resume' | 'seek'>
   readonly log: Log
   /** Calls `current` when nobody waits for it: under the lane's mutex, if the lane is still owned. */
@@ -43,6 +45,8 @@ export function createOwnership(options: OwnershipOptions) {
   let incarnation: Incarnation | undefined
   /** The last one of this ownership, alive or not: where the lane stood is worth the most while it stands still. */
   let latest: Incarnation | undefined
+  /** Of the last fence that this ownership has counted in the lane's row, though it may have failed then. */
+  let counted: number | undefined
   let halt: { readonly reason: string; readonly detail: string } | undefined
   let failures = 0
   let failedAtMs = 0
@@ -114,11 +118,13 @@ export function createOwnership(options: OwnershipOptions) {
       if (incarnation?.joins === joins)
         throw new IncarnationLost(incarnation.session.lost()?.message ?? 'its producer is dead')
       void drop()
-      const onEnd = () => {
+      const onLost = () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
       }
-      const before = latest && { incarnation: latest.session.incarnation, wasAlone: latest.alone !== undefined }
-      const fenced = await options.fence(joins, onEnd, before)
+      const onCounted = (fences: number) => (counted = fences)
+      const before =
+        counted === undefined ? undefined : { incarnation: counted, wasAlone: aloneAt(counted, latest) !== null }
+      const fenced = await options.fence(joins, { onLost, onCounted }, before)
       metrics.fences.inc({ outcome: fenced.kind })
       if (retired() && fenced.kind === 'running') {
         void endIncarnation(fenced.incarnation)
@@ -172,10 +178,24 @@ export function createOwnership(options: OwnershipOptions) {
       isRetired = true
       clearTimeout(retryTimer)
     },
-    left: () => {
-      latest = undefined
+    /** @returns to be called when the last incarnation has been dropped */
+    left: (): (() => Promise<void>) => {
+      const [last, lastCounted] = [latest, counted]
+      latest = counted = undefined
       clearTimeout(retryTimer)
+      return async () => {
+        if (lastCounted === undefined) return
+        if (last?.session.incarnation === lastCounted && last.session.isLetGo()) return
+        // Best effort: the next owner has counted a death that nobody died.
+        await options.outlive(lastCounted, aloneAt(lastCounted, last)).catch((error: unknown) => {
+          log.warn({ lane, error: describeError(error) }, 'another owner may take this one for dead')
+        })
+      }
     },
   }
 }
 export type Ownership = ReturnType<typeof createOwnership>
+
+/** The record that is alone in flight, if this fence began the incarnation: each later fence has taken its mark back. */
+const aloneAt = (fences: number, latest: Incarnation | undefined): number | null =>
+  latest?.session.incarnation === fences ? (latest.alone?.offset ?? null) : null

@@ -36,11 +36,32 @@ export async function unmarkAlone(db: Queryable, { topic, lane, incarnation, off
   )
 }
 
-/** An owner that lets go in order has not died. */
-export async function letGo(db: Queryable, { topic, lane, incarnation }: Omit<AloneRecord, 'offset'>): Promise<void> {
-  await db.query('update lanes set is_owned = false where topic = $1 and lane = $2 and fences = $3', [
-    topic,
-    lane,
-    incarnation,
-  ])
+/** An owner that lets go in order has not died. @returns false: somebody else has fenced since, and has counted it */
+export async function letGo(
+  db: Queryable,
+  { topic, lane, incarnation }: Omit<AloneRecord, 'offset'>,
+): Promise<boolean> {
+  const { rows } = await db.query(
+    'update lanes set is_owned = false where topic = $1 and lane = $2 and fences = $3 returning 1',
+    [topic, lane, incarnation],
+  )
+  return rows.length > 0
+}
+
+/**
+ * Nor has one that could not let go, as its connection was lost or a successor was faster, and that lives: takes back
+ * what its successor has counted, and the blame of the record that was alone with it.
+ * @param last its last incarnation, for which `letGo` was in vain; the process has no newer one
+ */
+export async function outlive(
+  db: Queryable,
+  { topic, lane, incarnation, aloneOffset }: Omit<AloneRecord, 'offset'> & { readonly aloneOffset: number | null },
+): Promise<void> {
+  await db.query(
+    `update lanes set is_owned = is_owned and fences > $3,
+       owner_deaths = owner_deaths - (fences > $3 and owner_deaths > 0)::int,
+       suspect_deaths = suspect_deaths - (suspect_deaths > 0 and suspect_offset is not distinct from $4)::int
+     where topic = $1 and lane = $2 and fences >= $3`,
+    [topic, lane, incarnation, aloneOffset],
+  )
 }

@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Fenced } from '../../src/processor/fence.ts'
 import { createLane, type Lane } from '../../src/processor/lane.ts'
 import type { LaneSession } from '../../src/processor/lane-session.ts'
+import type { OwnershipOptions } from '../../src/processor/ownership.ts'
+import type { Survived } from '../../src/store/lane-row.ts'
 import type { Applied, LaneRecord, MustFence } from '../../src/processor/lane-types.ts'
 import { createSuspectTurn } from '../../src/processor/run-alone.ts'
 import { createMetrics } from '../../src/processor/metrics.ts'
@@ -40,6 +42,12 @@ function createWorld() {
     /** The broker does not answer. */
     isCommitStuck: false,
     closed: 0,
+    fences: 0,
+    /** What each fence was told of the one before. */
+    befores: [] as (Survived | undefined)[],
+    /** What the session says once it is closed. */
+    isLetGo: true,
+    outlived: [] as (readonly [incarnation: number, aloneOffset: number | null])[],
     sessionLost: undefined as Error | undefined,
     /** Ends the last incarnation's connection, as a successor does. */
     lose: (): void => undefined,
@@ -62,19 +70,23 @@ const record = (offset: number): LaneRecord => ({
 })
 
 function laneIn(world: World): Lane {
-  const fence = async (joins: number, onLost: () => void): Promise<Fenced> => {
+  const fence: OwnershipOptions['fence'] = async (joins, { onLost, onCounted }, before): Promise<Fenced> => {
     world.did.push('fence')
+    world.befores.push(before)
     await world.fenceGate
+    const incarnation = ++world.fences
+    onCounted(incarnation)
     if (world.fenceFails-- > 0) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     if (world.halt !== undefined) return { kind: 'halted', ...world.halt, isNew: true }
     let isDead = false
     let lost: Error | undefined
     const session = {
-      ...{ appId: 'app', incarnation: 1, lost: () => lost ?? world.sessionLost, close: () => Promise.resolve() },
+      ...{ appId: 'app', incarnation, lost: () => lost ?? world.sessionLost, close: () => Promise.resolve() },
+      isLetGo: () => world.isLetGo,
     } as unknown as LaneSession
     world.lose = () => {
       lost = Object.assign(new Error('terminating connection'), { severity: 'FATAL', code: '57P01' })
-      onLost()
+      onLost(lost)
     }
     const producer = {
       isDead: () => isDead,
@@ -119,6 +131,10 @@ function laneIn(world: World): Lane {
     joins: () => world.joins,
     fence,
     isHalted: () => Promise.resolve(world.halt !== undefined),
+    outlive: (...last) => {
+      world.outlived.push(last)
+      return Promise.resolve()
+    },
     consumer: {
       pause: () => {
         world.did.push('pause')
@@ -614,6 +630,41 @@ describe('without input', () => {
     world.wakes = [1]
     expect(await settled()).toEqual([])
     expect(lane.view().next).toBeUndefined()
+  })
+
+  test.each([
+    ['says that it lives, where its successor was faster', false, [null]],
+    ['has nothing to say, where it has let go', true, []],
+  ])('a lane that was taken away, or is stopped, %s', async (_, isLetGo, said) => {
+    world.isLetGo = isLetGo
+    for (const end of ['revoked', 'stop'] as const) {
+      lane.assigned()
+      await settled()
+      await lane[end]()
+      await settled()
+      expect(world.outlived.splice(0)).toEqual(said.map((aloneOffset) => [world.fences, aloneOffset]))
+      lane = laneIn(world)
+    }
+  })
+
+  test('a fence that fails when it is counted is not taken for an owner that died', async () => {
+    world.fenceFails = 2
+    lane.assigned()
+    for (let tries = 0; world.befores.length < 3 && tries < 10; tries++) {
+      await settled()
+      world.nowMs += 5_000
+      await vi.advanceTimersByTimeAsync(5_000)
+    }
+    const of = (incarnation: number) => ({ incarnation, wasAlone: false })
+    expect(world.befores).toEqual([undefined, of(1), of(2)])
+    // Nor where it is the last that the process does with the lane.
+    world.fenceFails = 1
+    world.joins++
+    lane.assigned()
+    await settled()
+    await lane.revoked()
+    await settled()
+    expect(world.outlived).toEqual([[4, null]])
   })
 
   test('no record where the consumer reads: fence, then seek whatever is believed', async () => {

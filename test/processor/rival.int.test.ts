@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { reachNothing } from '../../src/processor/crash-points.ts'
+import { reachNothing, type CrashPoint } from '../../src/processor/crash-points.ts'
 import { openLaneSession } from '../../src/processor/lane-session.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
@@ -10,15 +10,18 @@ import { metricOf, probe, startTestProcessor, untilSettled } from '../helpers/pr
 import { until } from '../helpers/until.ts'
 
 /** As another process that takes the lane to be its own: it ends the owner's connection. */
-async function fenceOnce({ topics, database }: Installation) {
-  const { session } = await openLaneSession(
+async function fenceOnce(installation: Installation) {
+  const { session } = await fenceNow(installation)
+  await session.close()
+}
+function fenceNow({ topics, database }: Installation) {
+  return openLaneSession(
     {
       ...{ databaseUrl: database.url, appId: topics.appId, topic: topics.name(INPUT_TOPIC), lane: 0, startOffset: 0 },
       ...{ onLost: () => undefined, log: createLog('rival', 'silent') },
     },
     reachNothing,
   )
-  await session.close()
 }
 
 test('a lane that another process fences again and again counts each as a failure, until it gets on', async () => {
@@ -101,6 +104,45 @@ test('once a stop has begun, what a successor has ended is not fenced again', as
     expect([rows, isStopped]).toEqual([[{ fences: 2 }], false])
     gate.resolve(undefined)
     await stopping
+  } finally {
+    gate.resolve(undefined)
+    await processor.stop()
+    await installation.drop()
+  }
+})
+
+test('an owner that a successor overtakes before it lets go has not died, nor has its record killed it', async () => {
+  const installation = await createInstallation({ partitions: 2 })
+  const { pool } = installation.database
+  const gate = Promise.withResolvers<undefined>()
+  let isHeld = false
+  let losses = 0
+  const write = (line: string) => {
+    if (line.includes('has lost its Postgres connection')) losses++
+  }
+  const reach = async (point: CrashPoint) => {
+    if (point !== 'batch_before_begin') return
+    isHeld = true
+    await gate.promise
+  }
+  const processor = await startTestProcessor(installation, {}, { log: pino({ level: 'warn' }, { write }), reach })
+  try {
+    await untilSettled([processor], 2)
+    const order = Array.from({ length: 100 }, (_, index) => `S${index}`).find((name) => installation.laneOf(name) === 1)
+    await installation.send([payment(order ?? '')])
+    await until('a batch of the other lane is in work', () => isHeld)
+    const stopping = processor.stop()
+    const { session, row } = await fenceNow(installation)
+    expect(row.ownerDeaths).toBe(1)
+    await until('the lane has lost its connection', () => losses > 0)
+    gate.resolve(undefined)
+    await stopping
+    const { rows } = await pool.query('select lane, is_owned, fences::int, owner_deaths from lanes order by lane')
+    expect(rows).toEqual([
+      { lane: 0, is_owned: true, fences: 2, owner_deaths: 0 },
+      { lane: 1, is_owned: false, fences: 1, owner_deaths: 0 },
+    ])
+    await session.close()
   } finally {
     gate.resolve(undefined)
     await processor.stop()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { endIncarnation, type Incarnation } from '../../src/processor/incarnation.ts'
 import { createSuspectTurn, runAlone } from '../../src/processor/run-alone.ts'
 import { countFence, readLane } from '../../src/store/lane-row.ts'
-import { ALONE_DEATHS_MAX, letGo, markAlone, unmarkAlone } from '../../src/store/suspect.ts'
+import { ALONE_DEATHS_MAX, letGo, markAlone, outlive, unmarkAlone } from '../../src/store/suspect.ts'
 import { withDatabase } from '../helpers/database.ts'
 import { aFact, anOrder, aRecord, create, openLane, TOPIC } from '../helpers/lane-bench.ts'
 
@@ -15,10 +15,32 @@ test('an owner that never let go has died; one that let go, or that fences again
     expect(await deaths()).toBe(0)
     expect(await deaths()).toBe(1)
     expect(await deaths({ incarnation: 2, wasAlone: false })).toBe(1)
-    await letGo(pool, { ...at, incarnation: 3 })
+    expect(await letGo(pool, { ...at, incarnation: 3 })).toBe(true)
     expect(await deaths()).toBe(1)
-    await letGo(pool, { ...at, incarnation: 3 }) // Too late: somebody else has fenced.
+    expect(await letGo(pool, { ...at, incarnation: 3 })).toBe(false) // Too late: somebody else has fenced.
     expect(await deaths()).toBe(2)
+  }))
+
+test('an owner that lives takes back what a faster successor has counted, and nothing else', () =>
+  withDatabase(async (_, pool) => {
+    const state = async () =>
+      (await pool.query('select is_owned as o, owner_deaths as d, suspect_deaths as s from lanes')).rows[0] as object
+    await countFence(pool, TOPIC, 0, 0)
+    await countFence(pool, TOPIC, 0, 0)
+    await markAlone(pool, { ...at, incarnation: 2, offset: 7 })
+    await countFence(pool, TOPIC, 0, 0)
+    expect(await state()).toEqual({ o: true, d: 2, s: 1 })
+    await outlive(pool, { ...at, incarnation: 2, aloneOffset: 8 })
+    expect(await state()).toEqual({ o: true, d: 1, s: 1 })
+    await outlive(pool, { ...at, incarnation: 2, aloneOffset: 7 })
+    expect(await state()).toEqual({ o: true, d: 0, s: 0 })
+    await outlive(pool, { ...at, incarnation: 2, aloneOffset: 7 })
+    expect(await state()).toEqual({ o: true, d: 0, s: 0 })
+    // Its connection was lost, and nobody has fenced since: it lets go after all.
+    await outlive(pool, { ...at, incarnation: 3, aloneOffset: null })
+    expect(await state()).toEqual({ o: false, d: 0, s: 0 })
+    await outlive(pool, { ...at, incarnation: 4, aloneOffset: null })
+    expect((await countFence(pool, TOPIC, 0, 0)).ownerDeaths).toBe(0)
   }))
 
 test('owners that fence in turn do not count each other as dead for ever, nor a record that was alone', () =>

@@ -17,7 +17,7 @@ import { haltLane } from '../../../src/store/lane-row.ts'
 import { releaseBrake } from '../../../src/store/release-brake.ts'
 import { resumeLane } from '../../../src/store/resume-lane.ts'
 import { setBrake } from '../../../src/store/set-brake.ts'
-import { markAlone, unmarkAlone } from '../../../src/store/suspect.ts'
+import { markAlone, outlive, unmarkAlone } from '../../../src/store/suspect.ts'
 import { finishBrakes } from '../../../src/store/tell-lanes.ts'
 import { aDeadLetter, aFact, anOrder, aRecord, clockAt, TOPIC } from '../../helpers/lane-bench.ts'
 import { createRandom, type Random } from '../world/random.ts'
@@ -39,6 +39,7 @@ type Command =
   | { readonly kind: 'fence'; readonly lane: number; readonly isOwn: boolean }
   | { readonly kind: 'halt' | 'resume'; readonly lane: number }
   | { readonly kind: 'alone'; readonly lane: number; readonly offset: number; readonly isTakenBack: boolean }
+  | { readonly kind: 'outlive'; readonly lane: number; readonly incarnation: number; readonly offset: number | null }
 
 const LANES = 2
 const START_MS = 1_790_000_000_000
@@ -90,6 +91,10 @@ export function planCommands(seed: number, count = 120): Command[] {
     () => ({ kind: random.pick(['halt', 'resume', 'resume'] as const), lane: random.below(LANES) }),
     () => ({
       ...{ kind: 'alone', lane: random.below(LANES), offset: random.below(3), isTakenBack: random.chance(0.5) },
+    }),
+    () => ({
+      ...{ kind: 'outlive', lane: random.below(LANES), incarnation: random.below(8) },
+      offset: random.pick([null, 0, 1]),
     }),
   ]
   return Array.from({ length: count }, () => random.pick(makers)())
@@ -225,6 +230,10 @@ export async function playCommands(commands: readonly Command[], side: DatabaseS
         const deaths = await markAlone(session, mark)
         if (command.isTakenBack) await unmarkAlone(session, mark)
         return deaths
+      }
+      case 'outlive': {
+        const { lane, incarnation, offset } = command
+        return outlive(pool, { topic: TOPIC, lane, incarnation, aloneOffset: offset })
       }
     }
   }

@@ -107,11 +107,26 @@ export function* settleLane(context: Context, values: readonly unknown[]): Waiti
 }
 export function* letGo(context: Context, values: readonly unknown[]): Waiting<Rows> {
   const fences = num(values[2])
+  const row = yield* updateLane(
+    context,
+    keyIn(values),
+    (one) => one.fences === fences,
+    () => ({ isOwned: false }),
+  )
+  return { rows: row === undefined ? [] : [{}] }
+}
+export function* outlive(context: Context, values: readonly unknown[]): Waiting<Rows> {
+  const fences = num(values[2])
+  const aloneOffset = values[3] === null ? null : num(values[3])
   yield* updateLane(
     context,
     keyIn(values),
-    (row) => row.fences === fences,
-    () => ({ isOwned: false }),
+    (row) => row.fences >= fences,
+    (row) => ({
+      isOwned: row.isOwned && row.fences > fences,
+      ownerDeaths: row.ownerDeaths - (row.fences > fences && row.ownerDeaths > 0 ? 1 : 0),
+      suspectDeaths: row.suspectDeaths - (row.suspectDeaths > 0 && row.suspectOffset === aloneOffset ? 1 : 0),
+    }),
   )
   return { rows: [] }
 }

@@ -51,6 +51,7 @@ const BY_TEXT: readonly (readonly [RegExp, Run])[] = [
   [/^select halted_reason from lanes .* for no key update$/, lanes.lockLane],
   [/^update lanes set settled_seq = \$3/, lanes.settleLane],
   [/^update lanes set is_owned = false/, lanes.letGo],
+  [/^update lanes set is_owned = is_owned and fences > \$3/, lanes.outlive],
   [/^update lanes set suspect_deaths = case/, lanes.markAlone],
   [/^update lanes set suspect_deaths = greatest/, lanes.unmarkAlone],
   [/^select topic, lane, start_offset, .* from lanes where topic = \$1 and lane = \$2$/, lanes.readLane],
