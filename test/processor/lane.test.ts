@@ -662,7 +662,7 @@ describe('without input', () => {
     world.joins++
     lane.assigned()
     await settled()
-    await lane.revoked()
+    lane.revoked()
     await settled()
     expect(world.outlived).toEqual([[4, null]])
   })
