@@ -1,4 +1,4 @@
-import { cellOf, find, lock, put, rowsOf, see, type Cell, type Waiting } from './cells.ts'
+import { cellOf, find, isChanged, lock, put, rowsOf, see, type Cell, type Waiting } from './cells.ts'
 import { failure, type Context, type Rows } from './database.ts'
 import { guardedLock } from './lane-statements.ts'
 import { list, num, only, rowsIn, text } from './params.ts'
@@ -7,12 +7,14 @@ import { factKey, laneKey, orderKey, type FactRow, type GroupRow, type OrderRow 
 /** Byte order of ASCII, as `collate "C"` has it. */
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Waits while somebody inserts the same key, as a unique index does. @returns true: the row is there by now */
+/**
+ * Waits while somebody inserts, changes or deletes the row of the same key, as a unique index does, and not for one who
+ * has only locked it. @returns true: the row is there by now
+ */
 export function* isTaken<Row>(cellOfKey: () => Cell<Row>, { tx }: Context): Waiting<boolean> {
   for (;;) {
     const cell = cellOfKey()
-    if (see(cell, tx) !== undefined) return true
-    if (cell.owner === undefined || cell.owner === tx) return false
+    if (!isChanged(cell, tx)) return see(cell, tx) !== undefined
     yield cell
   }
 }

@@ -1,4 +1,4 @@
-import { cellOf, find, rowsOf, type Waiting } from './cells.ts'
+import { cellOf, find, isChanged, lock, rowsOf, type Cell, type Waiting } from './cells.ts'
 import type { Context, Rows } from './database.ts'
 import { insert } from './batch-statements.ts'
 import { updateLane } from './lane-statements.ts'
@@ -22,6 +22,13 @@ export function* insertBrake(context: Context, values: Values): Waiting<Rows> {
   const { tables, tx } = context
   if (values[5] !== true) return { rows: [] }
   const id = context.nextId('brakes') // Taken also where the scope is there: an identity column counts before it looks.
+  const isRival = (cell: Cell<BrakeRow>) =>
+    isChanged(cell, tx) && [cell.committed, cell.pending].some((row) => row !== undefined && isScope(row, values))
+  for (;;) {
+    const rival = [...tables.brakes.cells.values()].find(isRival)
+    if (rival === undefined) break
+    yield rival
+  }
   if ([...rowsOf(tables.brakes, tx)].some((row) => isScope(row, values))) return { rows: [] }
   yield* insert(context, () => cellOf(tables.brakes, id), {
     ...{ id, merchant: orNull(values[0]), outTradeNo: orNull(values[1]), eventType: orNull(values[2]) },
@@ -37,7 +44,7 @@ export function findBrake({ tables, tx }: Context, values: Values): Rows {
 
 export function* lockBrake(context: Context, values: Values): Waiting<Rows> {
   const cell = cellWhere(context.tables.brakes.cells, ({ id }) => id === num(values[0]), context)
-  yield* change(context, cell, () => ({}))
+  if (cell !== undefined) yield* lock(cell, context.tx)
   const row = cell?.pending
   if (row === undefined) return { rows: [] }
   const { isReleased: is_released, merchant, outTradeNo, eventType } = row

@@ -37,6 +37,10 @@ export const see = <Row>(cell: Cell<Row> | undefined, tx: Transaction | undefine
   return tx !== undefined && cell.owner === tx ? cell.pending : cell.committed
 }
 
+/** Whether somebody else is writing it: not committed, and more than a lock. */
+export const isChanged = ({ owner, pending, committed }: Cell, tx: Transaction): boolean =>
+  owner !== undefined && owner !== tx && pending !== committed
+
 /** All rows that are visible, in the order of their insertion. */
 export function* rowsOf<Row>(table: Table<Row>, tx: Transaction | undefined): Generator<Row> {
   for (const cell of table.cells.values()) {

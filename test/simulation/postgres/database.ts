@@ -17,6 +17,8 @@ export interface Context {
 export interface SessionState {
   applicationName: string
   lockTimeoutMs: number
+  /** Until its transaction ends. */
+  localLockTimeoutMs: number | undefined
 }
 
 export interface Rows {

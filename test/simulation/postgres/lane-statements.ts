@@ -91,12 +91,7 @@ export function* resumeLane(context: Context, values: readonly unknown[]): Waiti
   return { rows: [] }
 }
 export function* lockLane(context: Context, values: readonly unknown[]): Waiting<Rows> {
-  const row = yield* updateLane(
-    context,
-    keyIn(values),
-    () => true,
-    () => ({}),
-  )
+  const row = yield* lockFitting(context, keyIn(values), () => true)
   return { rows: row === undefined ? [] : [{ halted_reason: row.haltedReason }] }
 }
 export function* settleLane(context: Context, values: readonly unknown[]): Waiting<Rows> {

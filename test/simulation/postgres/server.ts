@@ -18,12 +18,16 @@ export interface ServerEvents {
   /** Two transactions wait for each other: everybody takes locks in one order, so that this never happens. */
   readonly onDeadlock: (statement: string) => void
   readonly onNotify: (channel: string, payload: string) => void
+  /** A statement failed for a reason that passes. */
+  readonly onTrouble?: () => void
 }
 
 export interface Session extends SessionState {
   readonly host: Host
   readonly pid: number
   tx: Transaction | undefined
+  /** Of the statement that is running, also where it is a transaction of its own. */
+  running: Transaction | undefined
   /** An error ended the transaction; all but ROLLBACK is refused. */
   isAborted: boolean
   isGone: boolean
@@ -39,8 +43,10 @@ export interface Server {
   /** The client is gone, or somebody ended it: rolled back, locks free. */
   readonly end: (session: Session, error?: Error) => void
   readonly sessionsOf: (host: Host) => readonly Session[]
-  /** Every session is cut; nobody gets in for a while. */
-  readonly stop: (forMs: number) => void
+  /** Who has the lock that its statement waits for. */
+  readonly waitsFor: (session: Session) => Session | undefined
+  /** Every session is cut; nobody gets in for a while. @returns how many there were */
+  readonly stop: (forMs: number) => number
   readonly isUp: () => boolean
   readonly restore: (state: State) => void
   /** Probability that a statement fails for a reason that passes. */
@@ -71,7 +77,9 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
     session.isGone = true
     sessions.delete(session)
     if (session.tx !== undefined) endTransaction(session.tx, false)
+    if (session.running !== undefined) endTransaction(session.running, false)
     session.tx = undefined
+    session.running = undefined
     if (error !== undefined) session.onEnd(error)
   }
   const watchIdle = (session: Session, tx: Transaction) => {
@@ -119,7 +127,7 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
         scheduler.at(random.next(), undefined, `lock of ${cell.table.name}`, goOn)
       }
       cell.waiting.push(resume)
-      timer = scheduler.at(session.lockTimeoutMs, undefined, 'lock timeout', () => {
+      timer = scheduler.at(session.localLockTimeoutMs ?? session.lockTimeoutMs, undefined, 'lock timeout', () => {
         if (tx.waitsFor !== cell) return
         tx.waitsFor = undefined
         done(failure('55P03', 'canceling statement due to lock timeout'))
@@ -130,7 +138,9 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
   const runStatement = (session: Session, statement: Statement, reply: Reply) => {
     const { tx: open } = session
     const tx = open ?? begin()
+    session.running = tx
     const done = (error: Error | undefined, rows?: Rows) => {
+      session.running = undefined
       if (error !== undefined) {
         endTransaction(tx, false)
         if (open !== undefined) session.isAborted = true
@@ -141,6 +151,7 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
       reply(undefined, { rows: rows?.rows ?? [], command: '' })
     }
     if (random.chance(server.trouble)) {
+      events.onTrouble?.()
       done(failure(random.pick(TROUBLE), 'trouble'))
       return
     }
@@ -173,8 +184,16 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
     isUp: () => scheduler.nowMs() >= upAgainMs,
     open: (host, applicationName) => {
       const session: Session = {
-        ...{ host, applicationName, lockTimeoutMs: 10_000, pid: ++pids, tx: undefined, isAborted: false },
-        ...{ isGone: false, lastMs: scheduler.nowMs(), onEnd: () => undefined },
+        ...{
+          host,
+          applicationName,
+          lockTimeoutMs: 10_000,
+          localLockTimeoutMs: undefined,
+          pid: ++pids,
+          tx: undefined,
+          isAborted: false,
+        },
+        ...{ running: undefined, isGone: false, lastMs: scheduler.nowMs(), onEnd: () => undefined },
       }
       sessions.add(session)
       return session
@@ -185,6 +204,7 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
       const verb = /^\w+/.exec(statement.text)?.[0].toLowerCase()
       if (verb === 'begin') {
         session.tx = begin()
+        session.localLockTimeoutMs = undefined
         session.isAborted = false
         watchIdle(session, session.tx)
         reply(undefined, { rows: [], command: 'BEGIN' })
@@ -193,6 +213,7 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
       if (verb === 'commit' || verb === 'rollback') {
         const { tx, isAborted } = session
         session.tx = undefined
+        session.localLockTimeoutMs = undefined
         session.isAborted = false
         const isCommit = verb === 'commit' && tx !== undefined && !isAborted
         if (tx !== undefined && !tx.isOver) {
@@ -210,10 +231,15 @@ export function createServer(scheduler: Scheduler, random: Random, events: Serve
     },
     end,
     sessionsOf: (host) => [...sessions].filter((session) => session.host === host),
+    waitsFor: ({ running }) => {
+      const owner = running?.waitsFor?.owner
+      return owner && [...sessions].find(({ tx, running: at }) => tx === owner || at === owner)
+    },
     stop: (forMs) => {
       upAgainMs = scheduler.nowMs() + forMs
-      for (const session of [...sessions])
-        end(session, failure('57P01', 'terminating connection due to administrator command'))
+      const all = [...sessions]
+      for (const session of all) end(session, failure('57P01', 'terminating connection due to administrator command'))
+      return all.length
     },
     restore: (state) => database.putBack(state),
   }

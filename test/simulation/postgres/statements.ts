@@ -42,7 +42,7 @@ const nothing: Run = () => ({ rows: [] })
 const BY_TEXT: readonly (readonly [RegExp, Run])[] = [
   [/^select set_config\(name, setting, false\)/, setAll],
   [/^select set_config\('application_name', \$1, false\), set_config\('lock_timeout', \$2, false\)$/, setNameAndLock],
-  [/^set local lock_timeout = \d+$/, nothing],
+  [/^select set_config\('lock_timeout', \$1, false\)$/, setLock],
   [/^discard plans$/, nothing],
   [/^select pg_terminate_backend\(pid, \d+\) as ended from pg_stat_activity/, endBackends],
   [/^insert into lanes /, lanes.countFence],
@@ -87,6 +87,16 @@ function setNameAndLock({ session }: Context, values: readonly unknown[]): Rows 
   session.lockTimeoutMs = durationMs(text(values[1]))
   return { rows: [] }
 }
+function setLock({ session }: Context, values: readonly unknown[]): Rows {
+  session.lockTimeoutMs = durationMs(text(values[0]))
+  return { rows: [] }
+}
+const setLocalLock =
+  (timeoutMs: number): Run =>
+  ({ session }) => {
+    session.localLockTimeoutMs = timeoutMs
+    return { rows: [] }
+  }
 function durationMs(setting: string): number {
   const [, amount, unit] = /^(\d+)(ms|s)$/.exec(setting) ?? []
   if (amount === undefined) throw new Error(`no duration: ${setting}`)
@@ -124,5 +134,7 @@ export function statementOf({ name, text: sql }: { readonly name?: string | unde
 
 function byText(sql: string): Run | undefined {
   const flat = sql.replaceAll(/\s+/g, ' ').trim()
+  const [, localMs] = /^set local lock_timeout = (\d+)$/.exec(flat) ?? []
+  if (localMs !== undefined) return setLocalLock(Number(localMs))
   return BY_TEXT.find(([pattern]) => pattern.test(flat))?.[1]
 }

@@ -28,6 +28,11 @@ const refuseNul = (value: string | null) => {
   if (value?.includes('\0') === true) throw failure('22021', 'invalid byte sequence for encoding "UTF8": 0x00')
 }
 
+/** JSON with an escaped NUL, which no jsonb takes. */
+const refuseEscapedNul = (json: string) => {
+  if (/(?<!\\)(?:\\\\)*\\u0000/.test(json)) throw failure('22P05', 'unsupported Unicode escape sequence')
+}
+
 /** The parts of D by the names that its text gives them. */
 function partsOf(sql: string): ReadonlyMap<string, string> {
   const [, ...found] = sql.split(/(?:^with |\n\), )(?=\w+ as \()/)
@@ -79,6 +84,7 @@ export function writeBatch(sql: string) {
     if (updated === undefined) return { rows: [] }
     const { before, after } = updated
     const { lane } = after
+    for (const row of rows('opened_anomaly', values)) refuseEscapedNul(textIn(row, 'facts'))
     if (archived(values).length > 0) throw new Error('archived orders are not simulated')
 
     for (const [index, row] of rows('event', values).entries()) {
