@@ -239,4 +239,29 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'an ack settles all that wait for the partition',
+    why: 'what came while the call was on its way is in no log, and its sender forgets it',
+    changes: [
+      {
+        file: PUBLISHER,
+        find: 'if (error === undefined) for (const item of batch) settle(item, ACKED)',
+        replace:
+          'if (error === undefined) for (const item of [...batch, ...queue.waiting.splice(0)]) settle(item, ACKED)',
+      },
+    ],
+  },
+  {
+    name: 'a lane knows its own ledger after a failure',
+    why: 'its last transaction may have been committed though nobody said so: its events go out twice',
+    changes: [
+      {
+        file: OWNERSHIP,
+        find: 'incarnation = latest = fenced.incarnation',
+        replace: `const known = latest?.position.ledger ?? fenced.incarnation.position.ledger
+      fenced.incarnation.position = { ...fenced.incarnation.position, ledger: known }
+      incarnation = latest = fenced.incarnation`,
+      },
+    ],
+  },
 ]

@@ -157,6 +157,17 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'deliveries noted by every run of their batch',
+    why: 'what arrived once is shown, and counted, as often as its batch was tried',
+    changes: [
+      {
+        file: WRITE,
+        find: 'where d.kafka_offset >= l.previous_offset',
+        replace: 'where d.kafka_offset >= 0',
+      },
+    ],
+  },
+  {
     name: 'dead letter that keeps its fact',
     why: 'a record that nobody could process changes its order all the same',
     changes: [

@@ -1,7 +1,7 @@
 import type { Brake } from '../../../src/orders/brake.ts'
 import { createBrakes } from '../../../src/orders/brake.ts'
 import type { Transaction } from '../postgres/cells.ts'
-import type { EventRow, LaneRow, OrderRow, Tables, WaitingRow } from '../postgres/tables.ts'
+import type { DeliveryRow, EventRow, LaneRow, OrderRow, Tables, WaitingRow } from '../postgres/tables.ts'
 import type { LaneWrite } from '../postgres/write-batch.ts'
 import { create, fold, type FoldWorld } from './fold.ts'
 import type { Expected, Reference } from './reference.ts'
@@ -49,8 +49,9 @@ export function createDatabaseOracle(
       brakesHold(tables, numbered)
       const expected: Expected[] = []
       for (const write of writes) {
-        const { events, letters, touched } = fold(oracle.reference, tx, write, world)
+        const { events, letters, deliveries, touched } = fold(oracle.reference, tx, write, world)
         expected.push(...events)
+        deliveriesAgree(tx, write.after.lane, deliveries)
         for (const offset of letters)
           must(isLetter(tables, tx, write.after, offset), 'dead_letters', () => `record ${offset} was not kept`)
         for (const key of touched) ordersAgree(oracle.reference, tables, tx, key)
@@ -129,6 +130,18 @@ function eventsAgree(tx: Transaction, numbered: readonly EventRow[], expected: r
     count([order, kind, topic, sequence, cause, amountMinor].join('|'), -1)
   for (const [key, left] of counts)
     must(left === 0, 'events', () => `${left > 0 ? 'not expected' : 'missing'}: ${key.replace('\0', '/')}`)
+}
+
+/** What has arrived is noted by the first run of its batch, and by no other. */
+function deliveriesAgree(tx: Transaction, lane: number, expected: readonly number[]): void {
+  const rows = changesOf<DeliveryRow>(tx, 'deliveries').flatMap(({ after }) => after ?? [])
+  const said = rows.map(({ offset }) => offset).sort((a, b) => a - b)
+  const due = expected.toSorted((a, b) => a - b)
+  must(
+    said.join() === due.join(),
+    'deliveries',
+    () => `of lane ${lane} ${said.join()} are noted instead of ${due.join()}`,
+  )
 }
 
 /** The tables say of an order what the fold says. */

@@ -31,6 +31,8 @@ export interface Followed {
   readonly events: readonly Expected[]
   /** Offsets of records that must be dead letters by now. */
   readonly letters: readonly number[]
+  /** Of what is applied for the first time: an offset for each fact, or for a record without one. */
+  readonly deliveries: readonly number[]
   readonly touched: ReadonlySet<string>
 }
 
@@ -75,6 +77,7 @@ export function letterOf(record: LogRecord, lane: number, { read, partitions }: 
 export function fold(reference: Reference, tx: Transaction, write: LaneWrite, world: FoldWorld): Followed {
   const events: Expected[] = []
   const letters: number[] = []
+  const deliveries: number[] = []
   const touched = new Set<string>()
   const workOf = (key: string): Work => {
     touched.add(key)
@@ -84,7 +87,11 @@ export function fold(reference: Reference, tx: Transaction, write: LaneWrite, wo
   for (const record of recordsOf(write, world)) {
     // A record that was in flight when owners were killed is buried unseen; nobody else may be.
     const isBuried = world.isBuried(lane, record.offset, tx)
-    if (isBuried || letterOf(record, lane, world) !== undefined) {
+    const isLetter = isBuried || letterOf(record, lane, world) !== undefined
+    const isFirst = record.offset >= write.before.appliedOffset
+    const times = isLetter ? 1 : Math.max(1, (world.read(record.value) as Callback).facts.length)
+    if (isFirst) deliveries.push(...Array<number>(times).fill(record.offset))
+    if (isLetter) {
       letters.push(record.offset)
       continue
     }
@@ -95,7 +102,7 @@ export function fold(reference: Reference, tx: Transaction, write: LaneWrite, wo
     if (task.kind === 'expiry') noBacklog(task, write.after, world)
     perform(workOf(task.order), task)
   }
-  return { events, letters, touched }
+  return { events, letters, deliveries, touched }
 }
 
 /**
