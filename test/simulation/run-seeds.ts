@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { WorkerReport, WorkerTask } from './worker.ts'
+import { sumOf } from './world/tally.ts'
 
 const WORKER = join(import.meta.dirname, 'worker.ts')
 const MS_MAX = 24 * 3_600_000
@@ -53,6 +54,7 @@ export async function runSeeds({
     digest: sum((report) => report.digest) % 0x1_0000_0000,
     ms: Math.max(...reports.map((report) => report.ms)),
     failures: reports.flatMap((report) => report.failures),
+    tally: sumOf(reports.map((report) => report.tally)),
   }
 }
 

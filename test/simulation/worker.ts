@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { HistoryResult } from './history/run-history.ts'
 import { MUTANTS } from './mutants/all.ts'
 import { loadAs, type Mutant } from './mutants/mutant.ts'
+import { createTally } from './world/tally.ts'
 
 /** What a worker is to run: `first`, `first + step`, … */
 export interface WorkerTask {
@@ -23,6 +24,8 @@ export interface WorkerReport {
   /** Of all histories, in whatever order they ran. */
   readonly digest: number
   readonly failures: readonly HistoryResult[]
+  /** What faults have really done. */
+  readonly tally: Readonly<Record<string, number>>
 }
 
 const FAILURES_KEPT = 20
@@ -47,6 +50,7 @@ async function work({ first, step, count, least, msMax, mutant, stopAtFailure }:
   process.on('unhandledRejection', (error: Error) => (stray ??= error))
   const startedMs = performance.now()
   const report = { histories: 0, steps: 0, events: 0, faults: 0, digest: 0, failures: [] as HistoryResult[] }
+  const tally = createTally()
   for (let index = 0; index < count && (index < least || performance.now() - startedMs < msMax); index++) {
     let result = await runHistory(first + index * step, { also })
     if (stray !== undefined && result.failure === undefined)
@@ -56,12 +60,13 @@ async function work({ first, step, count, least, msMax, mutant, stopAtFailure }:
     report.steps += result.steps
     report.events += result.events
     report.faults += result.faults
+    for (const [what, times] of Object.entries(result.tally)) tally.count(what, times)
     report.digest = (report.digest + digestOf(result)) % 0x1_0000_0000
     if (result.failure === undefined) continue
     if (report.failures.length < FAILURES_KEPT) report.failures.push(result)
     if (stopAtFailure) break
   }
-  return { ...report, ms: performance.now() - startedMs }
+  return { ...report, tally: tally.all(), ms: performance.now() - startedMs }
 }
 
 parentPort?.postMessage(await work(workerData as WorkerTask))

@@ -11,13 +11,12 @@ import { allowedResolutions } from '../../../src/orders/resolve.ts'
 import type { BrakeEventType } from '../../../src/orders/brake.ts'
 import type { AnomalyKind } from '../../../src/orders/model.ts'
 import { partitionName } from '../kafka/broker.ts'
-import { simulatedConnections } from '../postgres/connection.ts'
-import { simulatedPool } from '../postgres/pool.ts'
 import type { Host } from '../world/queue.ts'
 import { Violation } from '../oracle/violation.ts'
 import type { Gateway } from './gateway.ts'
 import { BASE_MS } from '../world/scheduler.ts'
 import type { Action } from './plan.ts'
+import { createAttempts } from './attempts.ts'
 import { APP, inputLog, type World } from './world.ts'
 
 export interface Actors {
@@ -31,13 +30,13 @@ const HASH = Buffer.alloc(32, 7)
 /** Providers, the merchant's order service, operators: each asks until it has an answer. */
 export function createActors(world: World, gateway: () => Gateway, outside: Host): Actors {
   const { scheduler, network, random, server } = world
-  const pool = simulatedPool(simulatedConnections(outside, world), 'api')
+  const attempt = createAttempts(world, outside)
   let open = 0
 
   /** Tries again until it did not fail. */
   const insist = (what: string, ask: () => Promise<boolean>) => {
     open++
-    const attempt = () => {
+    const once = () => {
       ask().then(
         (isDone) => {
           if (isDone) open--
@@ -46,8 +45,8 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
         () => again(),
       )
     }
-    const again = () => void scheduler.at(300 + random.next() * 1_500, outside, `${what} again`, attempt)
-    attempt()
+    const again = () => void scheduler.at(300 + random.next() * 1_500, outside, `${what} again`, once)
+    once()
   }
   const laneOf = (outTradeNo: string) => partitionFor(outTradeNo, world.plan.partitions)
 
@@ -81,7 +80,8 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
       }
       case 'create': {
         insist('create', async () => {
-          const [result] = await createOrders(pool, APP, [{ body: action.body, lane: laneOf(action.body.outTradeNo) }])
+          const order = { body: action.body, lane: laneOf(action.body.outTradeNo) }
+          const [result] = await attempt('create', (pool, onStep) => createOrders(pool, APP, [order], onStep))
           return result?.kind === 'created' || result?.kind === 'same'
         })
         return
@@ -90,7 +90,7 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
         const { merchant, outTradeNo, key: idempotencyKey } = action
         const request = { merchant, outTradeNo, idempotencyKey, bodyHash: HASH, body: '{}', actor: 'shop' }
         insist('close', async () => {
-          await fileCommand(pool, APP, { kind: 'close', ...request })
+          await attempt('command', (pool, onStep) => fileCommand(pool, APP, { kind: 'close', ...request }, onStep))
           return true
         })
         return
@@ -99,7 +99,7 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
         const command = chooseAnswer(world, action)
         if (command === undefined) return
         insist('resolve', async () => {
-          await fileCommand(pool, APP, command)
+          await attempt('command', (pool, onStep) => fileCommand(pool, APP, command, onStep))
           return true
         })
         return
@@ -108,7 +108,8 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
         insist('brake', async () => {
           const { merchant, outTradeNo } = action
           const scope = { merchant, outTradeNo, eventType: action.eventType as BrakeEventType | null }
-          await setBrake(pool, APP, INPUT_TOPIC, { ...scope, actor: 'ann', reason: 'look' })
+          const request = { ...scope, actor: 'ann', reason: 'look' }
+          await attempt('brake', (pool, onStep) => setBrake(pool, APP, INPUT_TOPIC, request, onStep))
           return true
         })
         return
@@ -123,7 +124,8 @@ export function createActors(world: World, gateway: () => Gateway, outside: Host
     for (const { committed } of server.database.tables.brakes.cells.values())
       if (committed?.isReleased === false)
         insist('release', async () => {
-          await releaseBrake(pool, APP, INPUT_TOPIC, { id: committed.id, merchant: null, actor: 'ann', reason: 'done' })
+          const request = { id: committed.id, merchant: null, actor: 'ann', reason: 'done' }
+          await attempt('brake', (pool, onStep) => releaseBrake(pool, APP, INPUT_TOPIC, request, onStep))
           return true
         })
   }

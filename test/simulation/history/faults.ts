@@ -1,12 +1,13 @@
 import { inputGroup, INPUT_TOPIC, ledgerGroup, ledgerMark, OUTPUT_TOPICS } from '../../../src/schemas/topics.ts'
-import { partitionName, type Broker } from '../kafka/broker.ts'
+import { MARKERS_MS, partitionName, type Broker } from '../kafka/broker.ts'
 import { logEnd, stableEnd } from '../kafka/partition-log.ts'
 import type { State } from '../postgres/database.ts'
+import type { LaneRow } from '../postgres/tables.ts'
 import type { Random } from '../world/random.ts'
 import { CALM } from '../world/network.ts'
 import type { Reference } from '../oracle/reference.ts'
 import type { Fleet } from './fleet.ts'
-import { APP, inputLog, ledgerOffset, type World } from './world.ts'
+import { APP, AWAY, groupOffset, inputLog, ledgerOffset, type World } from './world.ts'
 
 export const FAULTS = [
   'kill',
@@ -93,7 +94,7 @@ export function createNemesis(world: World, fleet: Fleet, random: Random, kinds:
       network.weather = { ...CALM }
       Object.assign(world.wire, { cut: 0, hang: 0, linger: 0 })
       server.trouble = 0
-      broker.markersMs = 4
+      broker.markersMs = MARKERS_MS
       fleet.heal()
     },
   }
@@ -133,14 +134,20 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     const victim = anyProcessor(scene)
     if (victim !== undefined) scene.fleet.stop(victim)
   },
-  rebalance: ({ world }) => world.group.rebalance(),
+  rebalance: ({ world }) => {
+    const before = world.group.generation()
+    world.group.rebalance()
+    if (world.group.generation() > before) world.tally.count('rebalance')
+  },
   gateway_kill: ({ fleet }) => fleet.killGateway(),
-  database_stop: ({ world, random }) => world.server.stop(random.next() * 4_000),
+  database_stop: ({ world, random }) => {
+    if (world.server.stop(random.next() * 4_000) > 0) world.tally.count('database_stop')
+  },
   broker_away: ({ world, random }) => {
     const before = world.network.weather
-    world.network.weather = { ...before, lostRequest: 0.5, lostAnswer: 0.5 }
+    world.network.weather = { ...before, lostRequest: AWAY, lostAnswer: 0.5 }
     world.scheduler.at(random.next() * 4_000, undefined, 'broker back', () => {
-      if (world.network.weather.lostRequest === 0.5) world.network.weather = before
+      if (world.network.weather.lostRequest === AWAY) world.network.weather = before
     })
   },
   group_reset: (scene) => {
@@ -149,6 +156,7 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     const { start } = inputLog(world, lane)
     const end = logEnd(inputLog(world, lane))
     const offset = random.pick([start, end, random.between(start, end), end + 5, undefined])
+    if (groupOffset(world, lane)?.offset !== offset) world.tally.count('group_reset')
     setOffset(world.broker, inputGroup(APP), lane, offset, '')
   },
   ledger_reset: (scene) => {
@@ -163,6 +171,7 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
       [random.below(ledger.offset + 3), ''],
       ...(row === undefined || row.settledSeq === 0 ? [] : [oldLedger(random.below(row.settledSeq))]),
     ])
+    if (value !== ledger.offset || mark !== ledger.metadata) world.tally.count('ledger_reset')
     setOffset(world.broker, ledgerGroup(APP), lane, value, mark)
     if (value !== undefined) world.outputOracle.onTool(lane, value)
     for (const halt of ['ledger_missing', 'offsets_missing', 'ledger_without_mark', 'ledger_below_settled'])
@@ -174,7 +183,9 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     const log = inputLog(world, lane)
     const row = world.server.database.tables.lanes.cells.get(`${INPUT_TOPIC}/${lane}`)?.committed
     if (row === undefined) return
+    const before = log.start
     log.start = Math.max(log.start, random.between(0, row.appliedOffset))
+    if (log.start > before) world.tally.count('trim')
   },
   output_anew: ({ world, random }) => {
     const topic = random.pick(OUTPUT_TOPICS)
@@ -184,10 +195,13 @@ const STRIKES: Partial<Record<FaultKind, (scene: Scene) => void>> = {
     // What is on its way may still become visible in the old one, which nobody could tell here.
     if (lanes.some((log) => stableEnd(log) < logEnd(log))) return
     world.broker.recreate(topic)
+    world.tally.count('output_anew')
     world.excused.add('output_made_anew')
   },
-  coordinator_moved: ({ world: { broker }, random }) => {
+  coordinator_moved: ({ world: { broker, tally }, random }) => {
     const group = broker.group(random.pick([ledgerGroup(APP), ledgerGroup(APP), inputGroup(APP)]))
+    const isOlder = [...group.committed].some(([name, { offset }]) => group.before.get(name)?.offset !== offset)
+    if (group.behind === undefined && isOlder) tally.count('coordinator_moved')
     group.behind ??= group.before
   },
   restore: (scene) => restore(scene),
@@ -212,6 +226,11 @@ function restore({ world, random, saved }: Scene): void {
   const { events } = server.database.tables
   for (const [key, { committed }] of events.cells)
     if (committed !== undefined) outputOracle.lost.set(String(key), committed.eventId)
+  const isOlder = [...server.database.tables.lanes.cells].some(([key, { committed }]) => {
+    const before = state.snapshot.get('lanes')?.get(key) as LaneRow | undefined
+    return committed !== undefined && (before?.appliedOffset ?? -1) < committed.appliedOffset
+  })
+  if (isOlder) world.tally.count('restore')
   server.restore(state)
   databaseOracle.reference = structuredClone(reference)
   databaseOracle.numbered = new Map(numbered)

@@ -19,18 +19,25 @@ const RESTART_MS = 3_000
 const STOP_MS_MAX = 8_000
 
 export function createFleet(world: World): Fleet {
-  const { scheduler, random, group, server, plan } = world
+  const { scheduler, random, group, server, plan, tally } = world
   const processors: Processor[] = []
   let started = 0
   let gateways = 0
   let gateway: Gateway | undefined
 
+  const killHost = (host: Host, isHeard: boolean) => {
+    if (gateway?.host === host) return killGateway()
+    const processor = processors.find((one) => one.host === host)
+    return processor !== undefined && kill(processor, isHeard)
+  }
+  const freezeHost = (host: Host, forMs: number) => freeze(host, forMs, 'paused at a point')
+  const ends = { kill: (host: Host) => killHost(host, random.chance(0.7)), pause: freezeHost }
   const startProcessor = () => {
     const host = scheduler.host(`p${++started}`)
-    scheduler.at(0, host, 'starts', () => processors.push(startSimulatedProcessor(host, world)))
+    scheduler.at(0, host, 'starts', () => processors.push(startSimulatedProcessor(host, world, ends)))
   }
   const startGateway = () => {
-    gateway = startSimulatedGateway(scheduler.host(`g${++gateways}`), world)
+    gateway = startSimulatedGateway(scheduler.host(`g${++gateways}`), world, ends)
   }
   const remove = (processor: Processor) => {
     const index = processors.indexOf(processor)
@@ -46,6 +53,28 @@ export function createFleet(world: World): Fleet {
     for (const session of server.sessionsOf(host))
       if (isHeard) scheduler.at(random.next() * 3, undefined, 'pg closed', () => server.end(session))
   }
+  const kill = (processor: Processor, isHeard: boolean) => {
+    if (!remove(processor)) return false
+    end(processor.host, isHeard)
+    scheduler.at(random.next() * RESTART_MS, undefined, 'restart', startProcessor)
+    return true
+  }
+  const killGateway = () => {
+    if (gateway !== undefined) scheduler.end(gateway.host)
+    startGateway()
+    return true
+  }
+  const freeze = (host: Host, forMs: number, what: string) => {
+    if (host.state !== 'up') return false
+    scheduler.freeze(host)
+    group.silence(host)
+    scheduler.at(forMs, undefined, `thaw ${host.name}`, () => {
+      if (host.state === 'frozen') tally.count(what)
+      scheduler.thaw(host)
+      group.revive(host)
+    })
+    return true
+  }
   startGateway()
   for (let count = 0; count < plan.processors; count++) startProcessor()
 
@@ -56,13 +85,10 @@ export function createFleet(world: World): Fleet {
     },
     processors: () => processors,
     kill: (processor, isHeard) => {
-      if (!remove(processor)) return
-      end(processor.host, isHeard)
-      scheduler.at(random.next() * RESTART_MS, undefined, 'restart', startProcessor)
+      if (kill(processor, isHeard)) tally.count('kill')
     },
     killGateway: () => {
-      if (gateway !== undefined) scheduler.end(gateway.host)
-      startGateway()
+      if (killGateway()) tally.count('gateway_kill')
     },
     stop: (processor) => {
       if (!remove(processor)) return
@@ -71,20 +97,18 @@ export function createFleet(world: World): Fleet {
         0,
         host,
         'SIGTERM',
-        () => void processor.stop().then(() => scheduler.at(0, undefined, 'exit', () => end(host, true, false))),
+        () =>
+          void processor.stop().then(() => {
+            scheduler.at(0, undefined, 'exit', () => {
+              if (host.state === 'up') tally.count('stop')
+              end(host, true, false)
+            })
+          }),
       )
       scheduler.at(STOP_MS_MAX, undefined, 'killed', () => end(host, true))
       scheduler.at(random.next() * RESTART_MS, undefined, 'restart', startProcessor)
     },
-    freeze: ({ host }, forMs) => {
-      if (host.state !== 'up') return
-      scheduler.freeze(host)
-      group.silence(host)
-      scheduler.at(forMs, undefined, `thaw ${host.name}`, () => {
-        scheduler.thaw(host)
-        group.revive(host)
-      })
-    },
+    freeze: ({ host }, forMs) => void freeze(host, forMs, 'freeze'),
     heal: () => {
       for (const { host } of processors) {
         if (host.state !== 'frozen') continue

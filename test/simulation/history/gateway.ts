@@ -4,6 +4,7 @@ import type { VerifiedMessage } from '../../../src/providers/provider.ts'
 import { INPUT_TOPIC } from '../../../src/schemas/topics.ts'
 import { simulatedPlainProducer } from '../kafka/clients.ts'
 import type { Host } from '../world/queue.ts'
+import type { Standing } from './aim.ts'
 import type { World } from './world.ts'
 
 /** What a provider signs; the bytes are only its name. */
@@ -15,10 +16,26 @@ export interface Gateway {
 }
 
 const DEADLINE_MS = 4_000
+/** Nobody waits so long. */
+const TOO_LATE_MS = 6_000
 
 /** The gateway's own way from a verified callback to its answer; only HTTP and signatures are left out. */
-export function startSimulatedGateway(host: Host, world: World): Gateway {
-  const { network, broker, clock, log, plan } = world
+export function startSimulatedGateway(host: Host, world: World, ends: Pick<Standing, 'kill' | 'pause'>): Gateway {
+  const { network, broker, clock, log, plan, scheduler, aim } = world
+  const reach = (point: string) => void aim?.reach({ process: 'gateway', host, ...ends }, point)
+  /** What it says on its way to whoever asked. */
+  const say = (answer: () => void) => {
+    if (aim === undefined) {
+      answer()
+      return
+    }
+    if (host.state === 'gone') return
+    const fate = network.fates.take(host)
+    fate?.done()
+    if (host.state === 'frozen' || fate?.kind === 'late')
+      scheduler.at(fate === undefined ? 0 : TOO_LATE_MS, host, 'answers', answer)
+    else if (fate === undefined) answer()
+  }
   const publisher = createBatchPublisher(
     simulatedPlainProducer(host, network, broker, plan.partitions),
     {
@@ -29,8 +46,9 @@ export function startSimulatedGateway(host: Host, world: World): Gateway {
     },
     clock,
     log,
+    reach,
   )
-  const receive: Receive = createReceive(publisher, world.codec.codec, clock, log)
+  const receive: Receive = createReceive(publisher, world.codec.codec, clock, log, reach)
   const bound: Target['bound'] = {
     signedHeaders: [],
     verify: ({ rawBody }) => {
@@ -48,7 +66,7 @@ export function startSimulatedGateway(host: Host, world: World): Gateway {
         { provider: 'wechatpay', merchant, source: 'callback', bound },
         { headers: {}, repeatedHeaders: [], rawBody },
         clock.elapsedMs() + DEADLINE_MS,
-        ({ kind }) => answer(kind === 'accepted'),
+        ({ kind }) => say(() => answer(kind === 'accepted')),
       )
     },
   }

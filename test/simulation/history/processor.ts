@@ -13,6 +13,7 @@ import { simulatedConnections } from '../postgres/connection.ts'
 import { simulatedPool } from '../postgres/pool.ts'
 import { EXPIRY_GRACE_MS } from '../oracle/fold.ts'
 import type { Host } from '../world/queue.ts'
+import type { Standing } from './aim.ts'
 import { NO_METRICS } from './silence.ts'
 import { APP, type World } from './world.ts'
 
@@ -32,9 +33,12 @@ const CONFIG = {
   ...{ HELD_LIMIT_SEC: 6, EXPIRY_GRACE_SEC: EXPIRY_GRACE_MS / 1_000, EXPIRY_ASK_SEC: 0, POLICIES: NO_POLICIES },
 }
 
-/** A process as `start.ts` puts it together, on a host of its own. Runs within a step of that host. */
-export function startSimulatedProcessor(host: Host, world: World): Processor {
-  const { scheduler, random, network, broker, group, clock, log } = world
+/**
+ * A process as `start.ts` puts it together, on a host of its own. Runs within a step of that host.
+ * @param ends what else ends or stands still with it
+ */
+export function startSimulatedProcessor(host: Host, world: World, ends: Pick<Standing, 'kill' | 'pause'>): Processor {
+  const { scheduler, random, network, broker, group, clock, log, aim } = world
   const createConnection = simulatedConnections(host, world)
   const pool = simulatedPool(createConnection, 'processor')
   const consumer = createSimulatedConsumer(
@@ -46,7 +50,8 @@ export function startSimulatedProcessor(host: Host, world: World): Processor {
     ...{ partitions: world.plan.partitions, codec: world.codec.codec, consumer, pool, createConnection, clock, log },
     offsets: simulatedOffsets(host, network, broker),
     fenceProducer: simulatedFence(host, network, broker),
-    ...{ metrics: NO_METRICS, reach: reachNothing, joined: () => undefined },
+    reach: aim === undefined ? reachNothing : (point) => aim.reach({ process: 'processor', host, ...ends }, point),
+    ...{ metrics: NO_METRICS, joined: () => undefined },
   })
   const stops = [
     repeat('waking the lanes', WAKE_MS, log, lanes.wakeAll),

@@ -6,6 +6,7 @@ import { ordersAgree } from '../oracle/database-oracle.ts'
 import { releaseHeld } from '../oracle/reference-fact.ts'
 import { must, Violation } from '../oracle/violation.ts'
 import { createActors } from './actors.ts'
+import { aimedActions, createAim } from './aim.ts'
 import { createNemesis, FAULTS, type FaultKind } from './faults.ts'
 import { createFleet } from './fleet.ts'
 import { BUSY_MS, planHistory } from './plan.ts'
@@ -19,6 +20,8 @@ export interface HistoryResult {
   readonly faults: number
   readonly kinds: readonly FaultKind[]
   readonly events: number
+  /** What faults have really done, by fault, and by crash point and fault. */
+  readonly tally: Readonly<Record<string, number>>
   /** What must not have happened; undefined: all is well. */
   readonly failure: { readonly oracle: string; readonly detail: string } | undefined
 }
@@ -41,6 +44,9 @@ const LOOK_STEPS = 40
 /** It halts lanes for good, so that little more happens on them. */
 const ANEW_SHARE = 0.05
 const MOVED_SHARE = 0.2
+/** Of histories with faults at crash points. No seed that was kept before there were such is among them. */
+const AIMED_SHARE = 0.4
+const AIM_STREAM = 102
 
 function chooseKinds(seed: number, random: Random, also: readonly FaultKind[]): FaultKind[] {
   const share = random.pick([0, 0.15, 0.3, 0.5])
@@ -63,6 +69,9 @@ export async function runHistory(seed: number, options: HistoryOptions = {}): Pr
   const kinds = new Set(options.kinds ?? chooseKinds(seed, planned, options.also ?? []))
   const world = createWorld(seed, plan, options.say)
   const { scheduler } = world
+  const aiming = createRandom(seed, AIM_STREAM)
+  if (aiming.chance(AIMED_SHARE)) world.aim = createAim(world, aiming)
+  const actions = world.aim === undefined ? plan.actions : [...plan.actions, ...aimedActions(aiming)]
   if (plan.actions.some((action) => action.kind === 'raw' && action.key === 'flood')) world.excused.add('flood')
   const giveBack = takeGlobals(scheduler, createRandom(seed, 7))
   let faults = 0
@@ -70,12 +79,13 @@ export async function runHistory(seed: number, options: HistoryOptions = {}): Pr
     const fleet = createFleet(world)
     const outside = scheduler.host('outside')
     const actors = createActors(world, fleet.gateway, outside)
-    for (const action of plan.actions) scheduler.at(action.atMs, outside, action.kind, () => actors.begin(action))
+    for (const action of actions) scheduler.at(action.atMs, outside, action.kind, () => actors.begin(action))
     const nemesis = createNemesis(world, fleet, createRandom(seed, 8), kinds)
     const hasFailed = () => world.failed() !== undefined
     await scheduler.run(hasFailed, { steps: STEPS_MAX, ms: BUSY_MS + planned.next() * 6_000 })
     faults = nemesis.count()
     nemesis.heal()
+    world.aim?.heal()
     createOperator(world, outside).look()
     await untilQuiet(world, actors.areDone)
     if (!hasFailed()) checkEnd(world)
@@ -88,6 +98,7 @@ export async function runHistory(seed: number, options: HistoryOptions = {}): Pr
   return {
     ...{ seed, faults, kinds: [...kinds], steps: scheduler.steps(), digest: scheduler.digest() },
     events: world.outputOracle.visible(),
+    tally: world.tally.all(),
     failure:
       failure === undefined
         ? undefined

@@ -13,12 +13,21 @@ import type { WireFaults } from '../postgres/connection.ts'
 import { createNetwork, type Network } from '../world/network.ts'
 import { createRandom, type Random } from '../world/random.ts'
 import { createScheduler, type Scheduler } from '../world/scheduler.ts'
+import { createTally, type Tally } from '../world/tally.ts'
+import type { Aim } from './aim.ts'
 import { createSimulatedCodec, type SimulatedCodec } from './codec.ts'
 import type { Plan } from './plan.ts'
 import { simulatedLog } from './silence.ts'
 
 export const APP = 'app'
 export const SESSION_TIMEOUT_MS = 6_000
+
+/** So many requests are lost while the broker is away. */
+export const AWAY = 0.5
+const FAULT_OF_WEATHER = {
+  ...{ lostRequest: 'lost_request', lostAnswer: 'lost_answer', lateRequest: 'late_request', slow: 'slow' },
+} as const
+const FAULT_OF_WIRE = { cut: 'wire_cut', hang: 'wire_hang', linger: 'linger' } as const
 
 /** Everything that a process can reach, and what watches it. */
 export interface World {
@@ -47,6 +56,11 @@ export interface World {
   readonly deaths: { count: number }
   /** After each step. */
   readonly watchers: (() => void)[]
+  /** What faults have really done. */
+  readonly tally: Tally
+  readonly onWire: (what: keyof WireFaults) => void
+  /** Faults at crash points, if this history has such. */
+  aim: Aim | undefined
 }
 
 export function createWorld(seed: number, plan: Plan, say?: (line: string) => void): World {
@@ -65,12 +79,16 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
   const deaths = { count: 0 }
   const listeners = new Set<(channel: string, payload: string) => void>()
   const random = createRandom(seed, 1)
+  const tally = createTally()
   const scheduler = createScheduler(() => {
     for (const look of watchers) look()
   }, say)
-  const network = createNetwork(scheduler, createRandom(seed, 2))
+  const network: Network = createNetwork(scheduler, createRandom(seed, 2), (what) => {
+    tally.count(network.weather.lostRequest >= AWAY ? 'broker_away' : FAULT_OF_WEATHER[what])
+  })
   const codec = createSimulatedCodec()
   const server = createServer(scheduler, createRandom(seed, 3), {
+    onTrouble: () => tally.count('database_trouble'),
     beforeCommit: (tx) => watch(() => databaseOracle.beforeCommit(tx)),
     onDeadlock: (where) => fail(new Violation('deadlock', where)),
     onNotify: (channel, payload) => {
@@ -87,6 +105,7 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
     { topics: TOPICS, partitions: plan.partitions },
     {
       onCommitted: (partition, records) => watch(() => outputOracle.onCommitted(partition, records)),
+      onSlowMarker: () => tally.count('slow_markers'),
       onTransactionEnded: (id, isCommit) => {
         if (isCommit) watch(() => outputOracle.check(laneIn(id)))
       },
@@ -118,6 +137,8 @@ export function createWorld(seed: number, plan: Plan, say?: (line: string) => vo
     ...{ seed, plan, random, scheduler, network, broker, server, codec, databaseOracle, outputOracle },
     ...{ listeners, watchers, excused, deaths, fail, failed: () => failure },
     wire: { cut: 0, hang: 0, linger: 0 },
+    onWire: (what) => tally.count(FAULT_OF_WIRE[what]),
+    ...{ tally, aim: undefined },
     group: createConsumerGroup(scheduler, createRandom(seed, 5), {
       partitions: plan.partitions,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,

@@ -21,7 +21,12 @@ export interface BrokerEvents {
   /** What a group's offset will be for certain, although nobody reads it yet. */
   readonly onDecided: (group: string, partition: string, committed: Committed) => void
   readonly onOffsets: (group: string, partition: string, committed: Committed) => void
+  /** A marker comes later than it usually does. */
+  readonly onSlowMarker?: () => void
 }
+
+/** So long a marker takes at most, as a rule. */
+export const MARKERS_MS = 4
 
 export const partitionName = (topic: string, partition: number) => `${topic}/${partition}`
 const GROUP = 'group:'
@@ -91,6 +96,7 @@ export function createBroker(
     writeMarker: (member, by, isCommit, done) => {
       markersLeft++
       const delayMs = random.chance(0.1) ? random.next() * broker.markersMs : random.next() * 2
+      if (delayMs > MARKERS_MS) events.onSlowMarker?.()
       scheduler.at(delayMs, undefined, `marker ${member}`, () => {
         markersLeft--
         mark(member, by, isCommit)
@@ -138,7 +144,7 @@ export function createBroker(
       if (committed === undefined) group(name).committed.delete(partition)
       else group(name).committed.set(partition, committed)
     },
-    markersMs: 4,
+    markersMs: MARKERS_MS,
     markersLeft: () => markersLeft,
   }
   return broker

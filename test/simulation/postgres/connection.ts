@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { CreateConnection, OwnConnection } from '../../../src/runtime/postgres.ts'
 import type { Server, Session, Statement } from './server.ts'
+import type { Fate } from '../world/fates.ts'
 import type { Host } from '../world/queue.ts'
 import type { Network } from '../world/network.ts'
 import type { Random } from '../world/random.ts'
@@ -22,9 +23,13 @@ export interface ConnectionWorld {
   readonly network: Network
   readonly server: Server
   readonly wire: WireFaults
+  /** Hears what of it has happened. */
+  readonly onWire?: ((what: keyof WireFaults) => void) | undefined
 }
 
 const ANSWER_MS_MAX = 40_000
+/** A statement that comes later finds that the lane's next owner has ended its session. */
+const LATE_MS_MAX = 60
 type Answer = { rows: readonly unknown[]; command: string }
 interface Pending {
   readonly what: string
@@ -39,7 +44,7 @@ export const simulatedConnections =
     createSimulatedConnection(host, world, config)
 
 function createSimulatedConnection(host: Host, world: ConnectionWorld, config: pg.ClientConfig): OwnConnection {
-  const { scheduler, random, network, server, wire } = world
+  const { scheduler, random, network, server, wire, onWire } = world
   const listeners = new Map<string, ((error: Error) => void)[]>()
   const pending: Pending[] = []
   let session: Session | undefined
@@ -67,7 +72,11 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
   }
   const endOfServer = () => {
     const ended = session
-    if (ended === undefined || random.chance(wire.linger)) return
+    if (ended === undefined) return
+    if (random.chance(wire.linger)) {
+      onWire?.('linger')
+      return
+    }
     send('pg closed', () => server.end(ended))
   }
   const cut = () => {
@@ -75,6 +84,8 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
     scheduler.at(delayMs, host, 'pg cut', () => close(new Error('Connection terminated unexpectedly'), true))
     endOfServer()
   }
+  const giveUp = () =>
+    void scheduler.at(0, host, 'pg cut', () => close(new Error('Connection terminated unexpectedly'), true))
   const query = (statement: Statement): Promise<Answer> =>
     new Promise((resolve, reject) => {
       if (closed !== undefined || session === undefined) {
@@ -88,10 +99,21 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
       const chance = random.next()
       const isCut = chance < wire.cut
       const isHanging = !isCut && chance - wire.cut < wire.hang
+      let fate: Fate | undefined = network.fates.take(host)
+      const breakOff = () => {
+        giveUp()
+        endOfServer()
+      }
+      if (fate?.kind === 'late') requestAtMs = scheduler.nowMs() + random.next() * random.next() * LATE_MS_MAX
       if (!isCut || random.chance(0.5))
-        send(`pg ${what}`, () =>
+        send(`pg ${what}`, () => {
+          if (fate?.kind === 'late' && !on.isGone) fate.done()
           server.execute(on, statement, (error, answer) => {
-            if (isHanging || isCut) return
+            if (fate?.kind === 'lost') {
+              fate.done()
+              breakOff()
+            }
+            if (fate !== undefined || isHanging || isCut) return
             hear(`pg ${what} answered`, () => {
               const index = pending.indexOf(one)
               if (index < 0) return
@@ -99,9 +121,18 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
               if (error !== undefined) reject(error)
               else resolve(answer ?? { rows: [], command: '' })
             })
-          }),
-        )
-      if (isCut) cut()
+          })
+        })
+      if (fate?.kind === 'late') breakOff()
+      network.fates.sent(host, (given) => {
+        fate = given
+        if (given.kind === 'late') breakOff()
+      })
+      if (isCut) {
+        onWire?.('cut')
+        cut()
+      }
+      if (isHanging) onWire?.('hang')
       if (isHanging)
         scheduler.at(ANSWER_MS_MAX, host, `pg ${what} unanswered`, () => {
           const index = pending.indexOf(one)
@@ -112,8 +143,22 @@ function createSimulatedConnection(host: Host, world: ConnectionWorld, config: p
   const connection = {
     connect: () =>
       new Promise<void>((resolve, reject) => {
+        const fate = network.fates.take(host)
+        const expire = () =>
+          void scheduler.at(0, host, 'pg connect given up', () => reject(new Error('timeout expired')))
+        if (fate?.kind === 'late') {
+          expire()
+          requestAtMs = scheduler.nowMs() + random.next() * LATE_MS_MAX
+        }
         send('pg connect', () => {
           const isUp = server.isUp()
+          if (fate !== undefined && isUp) {
+            const unheard = server.open(host, config.application_name ?? '')
+            fate.done()
+            if (fate.kind === 'lost') expire()
+            send('pg closed', () => server.end(unheard))
+            return
+          }
           const opened = isUp ? server.open(host, config.application_name ?? '') : undefined
           if (opened !== undefined) opened.onEnd = (error) => hear('pg ended', () => close(error, true))
           hear('pg connected', () => {

@@ -1,3 +1,4 @@
+import { createFates, type Fate, type Fates } from './fates.ts'
 import type { Host } from './queue.ts'
 import type { Random } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -25,17 +26,28 @@ export interface Network {
    */
   readonly call: <T>(host: Host, what: string, apply: () => T, timeout: () => Error) => Promise<T>
   weather: Weather
+  readonly fates: Fates
 }
 
 /** kafkajs gives a request up after 10 s here (`runtime/kafka/connection.ts`). */
 export const REQUEST_MS_MAX = 10_000
 const LATE_MS_MAX = 20_000
 
-export function createNetwork(scheduler: Scheduler, random: Random): Network {
+/** @param onWeather hears what of it a request has met */
+export function createNetwork(
+  scheduler: Scheduler,
+  random: Random,
+  onWeather: (what: keyof Weather) => void = () => undefined,
+): Network {
+  const fates = createFates(scheduler)
   const network: Network = {
     weather: { ...CALM },
+    fates,
     latencyMs: () => {
-      if (random.chance(network.weather.slow)) return random.next() * 400
+      if (random.chance(network.weather.slow)) {
+        onWeather('slow')
+        return random.next() * 400
+      }
       return 0.1 + random.next() * (random.chance(0.1) ? 12 : 1.5)
     },
     call: (host, what, apply, timeout) =>
@@ -53,25 +65,51 @@ export function createNetwork(scheduler: Scheduler, random: Random): Network {
         const chance = random.next()
         const giveUp = () =>
           void scheduler.at(REQUEST_MS_MAX * random.next(), host, `${what} timed out`, () => reject(timeout()))
+        const arriveLate = (done: () => void) => {
+          const waitMs = random.next() * 200
+          scheduler.at(waitMs, host, `${what} given up`, () => reject(timeout()))
+          scheduler.at(waitMs + random.next() * random.next() * LATE_MS_MAX, undefined, `${what} late`, () => {
+            run(false)
+            done()
+          })
+        }
+        const loseAnswer = (done: () => void) => {
+          scheduler.at(network.latencyMs(), undefined, what, () => {
+            run(false)
+            done()
+          })
+          giveUp()
+        }
+        const fate = fates.take(host)
+        if (fate !== undefined) {
+          if (fate.kind === 'late') arriveLate(fate.done)
+          else loseAnswer(fate.done)
+          return
+        }
         if (chance < weather.lostRequest) {
+          onWeather('lostRequest')
           giveUp()
           return
         }
         const lost = chance - weather.lostRequest
         if (lost < weather.lostAnswer) {
-          scheduler.at(network.latencyMs(), undefined, what, () => run(false))
-          giveUp()
+          loseAnswer(() => onWeather('lostAnswer'))
           return
         }
         if (lost - weather.lostAnswer < weather.lateRequest) {
-          const waitMs = random.next() * 200
-          scheduler.at(waitMs, host, `${what} given up`, () => reject(timeout()))
-          scheduler.at(waitMs + random.next() * random.next() * LATE_MS_MAX, undefined, `${what} late`, () =>
-            run(false),
-          )
+          arriveLate(() => onWeather('lateRequest'))
           return
         }
-        scheduler.at(network.latencyMs(), undefined, what, () => run(true))
+        let met: Fate | undefined
+        scheduler.at(network.latencyMs(), undefined, what, () => {
+          run(met === undefined)
+          met?.done()
+          if (met?.kind === 'lost') giveUp()
+        })
+        fates.sent(host, (given) => {
+          met = given
+          if (given.kind === 'late') scheduler.at(0, host, `${what} given up`, () => reject(timeout()))
+        })
       }),
   }
   return network
