@@ -41,7 +41,7 @@ function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, ac
     if (row.halted === undefined) return { json: { lane, result: 'not_halted' }, text: `Lane ${lane} is not halted.` }
     const why = `${row.halted.reason}: ${row.halted.detail}`
     if (dryRun) return { json: { lane, result: 'would_resume', halted: row.halted.reason }, text: `would clear ${why}` }
-    await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason)}\nResume it?`)
+    await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason, lane)}\nResume it?`)
     const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
     const text = resumed.kind === 'resumed' ? `Lane ${lane} goes on.` : `Lane ${lane} is not halted any more.`
     return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }

@@ -79,7 +79,7 @@ export function createOwnership(options: OwnershipOptions) {
     void drop()
     halt = { reason, detail }
     consumer.pause(lane)
-    if (isNews) log.error({ lane, reason, detail, remedy: remedyOf(reason) }, 'the lane is halted')
+    if (isNews) log.error({ lane, reason, detail, remedy: remedyOf(reason, lane) }, 'the lane is halted')
   }
   const haltAt = async (now: Incarnation, reason: string, detail: string): Promise<number> => {
     try {

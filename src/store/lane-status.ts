@@ -45,7 +45,7 @@ export async function readLaneStatuses(
         logEnd: log.end,
         lag: Math.max(0, log.end - row.appliedOffset),
         unemitted: ledger === undefined ? undefined : Math.max(0, row.nextSeq - ledger.offset),
-        halted: row.halted && { ...row.halted, remedy: remedyOf(row.halted.reason) },
+        halted: row.halted && { ...row.halted, remedy: remedyOf(row.halted.reason, row.lane) },
       }
     }),
   )

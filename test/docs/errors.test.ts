@@ -7,7 +7,7 @@ import { REFUSALS } from '../../src/api/refusal.ts'
 import { REFUSAL_KINDS } from '../../src/gateway/rejection.ts'
 import { CONNECTION_ENDS } from '../../src/runtime/connection-limits.ts'
 import { DEAD_LETTER_REASONS } from '../../src/store/dead-letter.ts'
-import { HALT_REASONS } from '../../src/store/halt.ts'
+import { HALT_REASONS, remedyOf } from '../../src/store/halt.ts'
 import { REPLAY_REFUSALS } from '../../src/store/plan-replay.ts'
 import { shellBlocks, wordsOf } from '../helpers/shell-blocks.ts'
 
@@ -62,6 +62,20 @@ test('every command of docs/operations.md is one that the command line takes, op
   const inline = [...operations.matchAll(/`paidonce ([a-z]+ [a-z]+)/g)].map(([, command = '']) => command)
   expect(inline.length).toBeGreaterThan(10)
   for (const command of new Set(inline)) expect(cli).toContain(command)
+})
+
+test('every command of a halt’s remedy is one that the command line takes, once its … are filled in', async () => {
+  const COMMAND = /paidonce [a-z]+ [a-z]+(?: \d+)?(?: --[a-z-]+(?: (?:…|all|'…'))?)*/g
+  for (const reason of [...HALT_REASONS, 'of a newer version']) {
+    const commands = remedyOf(reason, 3).match(COMMAND) ?? []
+    expect([reason, commands.some((command) => command.startsWith('paidonce lane'))]).toEqual([reason, true])
+    for (const command of commands) {
+      const program = createProgram(() => Promise.resolve())
+      const reasonOfDeadLetter = command.startsWith('paidonce dlq') ? 'unprocessable' : 'cause mended'
+      const filled = command.replace('--reason …', `--reason ${reasonOfDeadLetter}`).replaceAll('…', '5')
+      await expect(program.parseAsync(wordsOf(filled), { from: 'user' })).resolves.toBeDefined()
+    }
+  }
 })
 
 test('docs/operations.md has a page for what can happen to an installation', () => {

@@ -84,7 +84,16 @@ describe('what halts a lane', () => {
       detail: '21 of 1000',
     }))
 
-  test('every reason has a remedy that ends with what to run', () => {
-    for (const reason of HALT_REASONS) expect(REMEDIES[reason]).toContain('paidonce lane resume')
+  test('every reason has a remedy that ends with what to run, for that lane', () => {
+    for (const reason of HALT_REASONS) expect(REMEDIES[reason](3)).toMatch(/paidonce lane (?:resume|rebuild) 3 /)
+  })
+
+  test('a ledger set by hand to what is settled passes for sound: no remedy says to set one', () => {
+    // What is out is only told by the ledger: 20 to 29 would go out once more.
+    expect(judgeFence(reading({ ledger: ledger(20) })).kind).toBe('start')
+    for (const reason of ['ledger_below_settled', 'ledger_missing', 'ledger_without_mark'] as const) {
+      expect(REMEDIES[reason](3)).toMatch(/Never set it by hand.*: paidonce lane rebuild 3 --reason '…'$/)
+      expect(REMEDIES[reason](3)).not.toMatch(/restore|settled_seq|resume/)
+    }
   })
 })
