@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import Table from 'cli-table3'
 import { up } from '../dev/stack.ts'
 import { say } from '../dev/parts/progress.ts'
+import { endAtHelp } from '../dev/parts/usage.ts'
 import { endToEnd, type EndToEnd } from './end-to-end.ts'
 import { gatewayCpu } from './gateway-cpu.ts'
 import { providerCosts } from './provider-cost.ts'
@@ -15,6 +16,9 @@ const CALLBACKS = 20_000
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 const spread = (values: readonly number[]) => `${Math.min(...values)}–${Math.max(...values)}`
 
+endAtHelp(
+  'usage: npm run bench\n\nMeasures every figure of docs/benchmarks.md in about 6 minutes, and writes them there.',
+)
 await up()
 say(`about 6 minutes; ${availableParallelism()} cores, ${cpus()[0]?.model ?? 'unknown'}`)
 

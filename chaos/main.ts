@@ -7,6 +7,7 @@ import { GO, JAVA, MAVEN, MissingPrograms, OPENSSL, PSQL, requirePrograms } from
 import * as processes from '../dev/parts/process.ts'
 import { say } from '../dev/parts/progress.ts'
 import { LOCAL_DIR } from '../dev/parts/state.ts'
+import { endAtHelp, usageMistake } from '../dev/parts/usage.ts'
 import { commitNow } from './commit-now.ts'
 import { play } from './play.ts'
 import { tableOf } from './report-table.ts'
@@ -18,16 +19,18 @@ const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-se
 
 Runs the whole system on three brokers of its own, with load and faults, for N minutes (default 5), heals it, and has the
 independent checker look at what is left. The same seed draws the same load and the same faults. --write puts the run's
-table into docs/reliability.md. Everything of the run stays in .local/chaos/SEED.`
+table into docs/reliability.md. Everything of the run stays in .local/chaos/SEED; report.json there is also printed.
+About five minutes come on top of N. Exit 0: nothing is wrong; 1: something is, or could not be started; 2: usage;
+3: a program is missing.`
 
 async function main(): Promise<number> {
+  endAtHelp(USAGE)
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '5' },
       seed: { type: 'string', default: String(randomInt(1, 2 ** 31)) },
       'orders-per-sec': { type: 'string', default: '10' },
       write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
     },
   })
   const [minutes, seed, ordersPerSec] = [values.minutes, values.seed, values['orders-per-sec']].map(Number) as [
@@ -37,9 +40,9 @@ async function main(): Promise<number> {
   ]
   const isSound =
     minutes > 0 && minutes <= 600 && Number.isSafeInteger(seed) && seed > 0 && ordersPerSec >= 1 && ordersPerSec <= 200
-  if (values.help || !isSound) {
+  if (!isSound) {
     say(USAGE)
-    return values.help ? 0 : 2
+    return 2
   }
   processes.dieTogether()
   await requirePrograms([JAVA, MAVEN, GO, PSQL, OPENSSL])
@@ -74,14 +77,11 @@ function releaseOldDisks() {
 try {
   process.exitCode = await main()
 } catch (error) {
-  say(
-    error instanceof MissingPrograms || error instanceof AlreadyRuns
-      ? error.message
-      : error instanceof Error
-        ? (error.stack ?? error.message)
-        : String(error),
-  )
-  process.exitCode = error instanceof MissingPrograms ? 3 : 1
+  const mistake = usageMistake(error)
+  if (mistake !== undefined) say(`${mistake}\n${USAGE}`)
+  else if (error instanceof MissingPrograms || error instanceof AlreadyRuns) say(error.message)
+  else say(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  process.exitCode = mistake !== undefined ? 2 : error instanceof MissingPrograms ? 3 : 1
 }
 // Clients of stores that are gone must not keep the process.
 process.exit()

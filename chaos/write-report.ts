@@ -5,7 +5,7 @@ import type { Report } from './report.ts'
 
 const FILE = join(import.meta.dirname, '..', 'docs', 'reliability.md')
 
-/** Puts a run's table between the marks of docs/reliability.md; a run of the same length takes the older one's place. */
+/** Puts a run's table between the marks of docs/reliability.md; a run of the same seed takes the older one's place. */
 export function writeReport(report: Report): void {
   const name = `chaos-${report.seed}`
   writeSection(name, tableOf(report))

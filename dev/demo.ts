@@ -8,7 +8,7 @@ import * as processes from './parts/process.ts'
 import { say, step } from './parts/progress.ts'
 import { startStack } from './parts/stack.ts'
 import { GIVEN_STACK, givenStack, LOCAL_DIR, runningStack, type StackEnv } from './parts/state.ts'
-import { usageMistake } from './parts/usage.ts'
+import { endAtHelp, usageMistake } from './parts/usage.ts'
 import { play } from './demo/play.ts'
 import { report } from './demo/report.ts'
 import { TAMPERINGS, type Tampering } from './demo/tamper.ts'
@@ -20,21 +20,21 @@ processors, kills one processor in the middle of its work, and compares what wor
 --break tampers with the result, to see that the demo notices: it must then exit 1.`
 
 async function main(): Promise<number> {
+  endAtHelp(USAGE)
   const { values } = parseArgs({
     options: {
       orders: { type: 'string', default: '1000' },
       deliveries: { type: 'string', default: '5' },
       seed: { type: 'string', default: String(randomInt(1, 2 ** 31)) },
       break: { type: 'string' },
-      help: { type: 'boolean', default: false },
     },
   })
   const [orders, deliveries, seed] = [Number(values.orders), Number(values.deliveries), Number(values.seed)]
   const tampering = TAMPERINGS.find((name) => name === values.break)
   const isSound = [orders, deliveries, seed].every((n) => Number.isSafeInteger(n) && n > 0) && orders <= 100_000
-  if (values.help || !isSound || deliveries > 100 || (values.break !== undefined && tampering === undefined)) {
+  if (!isSound || deliveries > 100 || (values.break !== undefined && tampering === undefined)) {
     say(USAGE)
-    return values.help ? 0 : 2
+    return 2
   }
   onlyOne('npm run demo', join(LOCAL_DIR, 'demo.pid'))
   return withStack((stack) => demo(stack, { orders, deliveries, seed, tampering }))

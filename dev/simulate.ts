@@ -8,7 +8,7 @@ import { runPlan } from '../src/simulator/run-plan.ts'
 import { ANSWER_MS_MAX, createSender } from '../src/simulator/send.ts'
 import { say } from './parts/progress.ts'
 import { LOCAL_DIR } from './parts/state.ts'
-import { usageMistake } from './parts/usage.ts'
+import { endAtHelp, usageMistake } from './parts/usage.ts'
 import { signerByHand } from './simulate/by-hand.ts'
 import { environmentOf, optionsIn, type Options } from './simulate/options.ts'
 
@@ -29,6 +29,7 @@ const USAGE = `usage: npm run -s simulate -- VERB OUT_TRADE_NO [--provider NAME]
 NAME is wechatpay (default), wechatpay-v2, alipay, stripe or standard-webhooks. The keys are those that npm start made.`
 
 async function main(): Promise<number> {
+  endAtHelp(USAGE)
   const options = optionsIn(process.argv.slice(2))
   if (options?.verb === 'run') return run(options)
   const sign = options && signerByHand(options, keysOfStart()[0])

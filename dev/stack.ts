@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { join, resolve } from 'node:path'
 import * as processes from './parts/process.ts'
+import { AlreadyRuns, holderOf } from './parts/only-one.ts'
 import { MissingPrograms } from './parts/prerequisites.ts'
 import { say } from './parts/progress.ts'
 import { startStack } from './parts/stack.ts'
@@ -13,21 +14,30 @@ import {
   writeState,
   type StackEnv,
 } from './parts/state.ts'
-import { usageMistake } from './parts/usage.ts'
+import { endAtHelp, usageMistake } from './parts/usage.ts'
 
-const USAGE = `usage: node dev/stack.ts up|down|status|env [--dir DIR]
+const USAGE = `usage: npm run -s stack -- up|down|status|env [--dir DIR]
 
   up      start Kafka, Postgres and a schema registry, and leave them running
   down    stop what "up" started; data and logs stay in DIR/stack
   status  say what runs, where, and where its log is
-  env     print the stack's environment, for: export $(npm run -s stack env)
+  env     print the stack's environment, for: export $(npm run -s stack -- env)
 
 With KAFKA_BROKERS, DATABASE_URL and SCHEMA_REGISTRY_URL set, those are used and nothing is started.`
 
-/** Starts the stack if none is given or runs. @returns its environment */
+/**
+ * Starts the stack if none is given or runs.
+ * @returns its environment
+ * @throws AlreadyRuns where `npm start` has one of its own on the same data
+ */
 export async function up(dir = LOCAL_DIR): Promise<StackEnv> {
   const present = givenStack(process.env) ?? runningStack(dir)
   if (present !== undefined) return present
+  const start = holderOf(join(dir, 'start.pid'))
+  if (start !== undefined)
+    throw new AlreadyRuns(
+      `\`npm start\` (pid ${start.pid}) has this folder's stack to itself: end it with Ctrl-C first.`,
+    )
   await down(dir) // what is left of one that lost a part
   const guard = processes.dieTogether()
   const stack = await startStack({ dir: join(dir, 'stack'), preferPorts: true })
@@ -59,6 +69,7 @@ const show = (env: StackEnv) =>
     .join('\n')
 
 async function main(): Promise<number> {
+  endAtHelp(USAGE)
   const { positionals, values } = parseArgs({ allowPositionals: true, options: { dir: { type: 'string' } } })
   const dir = values.dir === undefined ? LOCAL_DIR : resolve(values.dir)
   switch (positionals[0]) {

@@ -12,8 +12,12 @@ import * as processes from './parts/process.ts'
 import { say, step } from './parts/progress.ts'
 import { startStack } from './parts/stack.ts'
 import { GIVEN_STACK, givenStack, LOCAL_DIR, runningStack } from './parts/state.ts'
-import { usageMistake } from './parts/usage.ts'
+import { endAtHelp, usageMistake } from './parts/usage.ts'
 
+const USAGE = `usage: npm start
+
+Starts gateway, processor, api and reconciler on a local stack (that of "npm run stack -- up", if it runs), prints their
+addresses and what to try, and runs until Ctrl-C. What was done stays in .local.`
 const MERCHANT = 'flowershop'
 const PARTITIONS = 12
 const GATEWAY_PORT = 8080
@@ -21,6 +25,7 @@ const dir = join(LOCAL_DIR, 'start')
 const envFile = join(dir, 'env')
 
 async function main(): Promise<void> {
+  endAtHelp(USAGE)
   parseArgs({ options: {} })
   onlyOne('npm start', join(LOCAL_DIR, 'start.pid'))
   // Until all is up, Ctrl-C ends at once what was launched; later everything is stopped in order.

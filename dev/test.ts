@@ -8,6 +8,7 @@ import { MissingPrograms, requirePrograms } from './parts/prerequisites.ts'
 import { say } from './parts/progress.ts'
 import { startStack, type Stack } from './parts/stack.ts'
 import { givenStack, LOCAL_DIR, runningStack } from './parts/state.ts'
+import { endAtHelp } from './parts/usage.ts'
 import { runSuite, type SuiteResult } from './parts/vitest.ts'
 import { STACK, SUITES, type Suite } from './suites.ts'
 
@@ -19,6 +20,7 @@ run; with CI=true that is a failure.`
 const RESULTS = join(LOCAL_DIR, 'test')
 
 async function main(): Promise<number> {
+  endAtHelp(USAGE)
   const { positionals } = parseArgs({ allowPositionals: true })
   const wanted = SUITES.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
   if (positionals.some((name) => !SUITES.some((suite) => suite.name === name))) {

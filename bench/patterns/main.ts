@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { dieTogether } from '../../dev/parts/process.ts'
 import { say } from '../../dev/parts/progress.ts'
+import { endAtHelp } from '../../dev/parts/usage.ts'
 import { up } from '../../dev/stack.ts'
 import { ownRedis } from '../../test/helpers/redis.ts'
 import { randomOf } from '../../test/helpers/seed.ts'
@@ -14,6 +15,9 @@ import { OURS } from './our-system.ts'
 import type { Leak, Played } from './play.ts'
 import { runPattern } from './run.ts'
 
+endAtHelp(`usage: npm run bench:patterns [-- --orders 500] [--kills 10] [--failovers 10] [--seed N] [--only NAME] [--write]
+
+Plays the usual ways to act once on a repeated callback, and ours; --write puts the table into docs/patterns.md.`)
 const { values } = parseArgs({
   options: {
     orders: { type: 'string', default: '500' },

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { onlyOne } from '../../dev/parts/only-one.ts'
 import { self } from '../../dev/parts/process.ts'
+import { up } from '../../dev/stack.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'paidonce-only-one-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
@@ -33,4 +34,12 @@ test('a note that nobody finished, and one of a pid that is another program by n
     onlyOne('npm start', file)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(self())
   }
+})
+
+test('no second stack is started on the data of one that npm start has', async () => {
+  for (const name of ['KAFKA_BROKERS', 'DATABASE_URL', 'SCHEMA_REGISTRY_URL']) vi.stubEnv(name, undefined)
+  const folder = join(dir, 'local')
+  onlyOne('npm start', join(folder, 'start.pid'))
+  await expect(up(folder)).rejects.toThrow(/`npm start` \(pid \d+\) has .* Ctrl-C first/)
+  vi.unstubAllEnvs()
 })

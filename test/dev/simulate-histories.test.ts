@@ -27,6 +27,25 @@ test.each([
   90_000,
 )
 
+test.each([
+  'dev/start.ts',
+  'dev/test.ts',
+  'dev/demo.ts',
+  'dev/stack.ts',
+  'dev/simulate.ts',
+  'dev/simulate-histories.ts',
+  'bench/main.ts',
+  'bench/patterns/main.ts',
+  'chaos/main.ts',
+])(
+  '%s --help: the usage, exit 0, and nothing is started',
+  (file) => {
+    const { status, stdout, stderr } = run(file, '--help')
+    expect([status, stdout, stderr]).toEqual([0, expect.stringMatching(/^usage: npm /), ''])
+  },
+  90_000,
+)
+
 test('the checker, of a folder that is no capture: exit 3, as nothing was decided', () => {
   const { status, stderr } = run('chaos/checker/main.ts', '/nowhere')
   expect([status, stderr]).toEqual([3, expect.stringContaining('/nowhere could not be checked: ENOENT')])
