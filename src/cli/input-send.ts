@@ -33,7 +33,7 @@ async function send({ env, dryRun }: CliContext, file: string): Promise<Output> 
       throw new CliFailure(
         EXIT.findings,
         `${topic} has ${count} partitions, ${lanes ?? 'none'} are recorded.`,
-        'Delete it, and make it anew: paidonce topics create --partitions <count>',
+        `Delete it, and make it anew: paidonce topics create --partitions ${lanes ?? '<count>'}`,
       )
     let sent = 0
     let batch: SavedRecord[] = []

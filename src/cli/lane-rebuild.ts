@@ -68,7 +68,7 @@ function assertRebuildable({ lane, halted }: LaneRow, { fromStart = false }: Opt
     throw new CliFailure(
       EXIT.findings,
       `Lane ${lane} is not halted.`,
-      'A running processor halts a lane whose ledger does not fit; then rebuild it.',
+      'A lane without traffic looks when its processor starts: restart that, and rebuild the lane if it halts.',
     )
   const reasons: readonly string[] = fromStart ? [...REBUILT_REASONS, 'applied_above_log'] : REBUILT_REASONS
   if (!reasons.includes(halted.reason))

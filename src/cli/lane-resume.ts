@@ -43,7 +43,10 @@ function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, ac
     if (dryRun) return { json: { lane, result: 'would_resume', halted: row.halted.reason }, text: `would clear ${why}` }
     await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason, lane)}\nResume it?`)
     const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
-    const text = resumed.kind === 'resumed' ? `Lane ${lane} goes on.` : `Lane ${lane} is not halted any more.`
+    const text =
+      resumed.kind === 'resumed'
+        ? `Lane ${lane} goes on, and halts again if the cause stands: paidonce lane status`
+        : `Lane ${lane} is not halted any more.`
     return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }
   })
 }

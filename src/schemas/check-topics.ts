@@ -63,7 +63,7 @@ function wrongOf(found: ReadonlyMap<string, FoundTopic>, options: TopicOptions):
     if (partitions !== undefined && description.partitions !== partitions)
       problem(
         `has ${description.partitions} partitions, ${partitions} are expected`,
-        'never add partitions in place: drain, make new topics under another TOPIC_PREFIX, switch',
+        'partitions are never added in place. By mistake: docs/operations.md, "Partitions were added by mistake"; to grow: drain, make new topics under another TOPIC_PREFIX, switch',
       )
     if (description.cleanupPolicy !== 'delete')
       problem(
