@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { QueryAnswer, QueryClient, QueryTarget } from '../../../providers/query.ts'
 import type { BillFinding, FindingState } from '../finding.ts'
+import { judgeAnswer } from './judge-answer.ts'
 
 export type Answered = Extract<QueryAnswer, { readonly kind: 'answered' }>
 
@@ -17,51 +18,75 @@ const ASKED_AT_ONCE = 8
 const ATTEMPTS_MAX = 4
 const ASK_MS_MAX = 15_000
 const WAIT_MS_MAX = 10_000
+/** How long a finding waits for its turn: that is our own limit of questions a second, or the provider's. */
+const TURN_MS_MAX = 120_000
+/** So many in a row that got no answer: the provider is away, and the others need not wait for it one by one. */
+const UNANSWERED_MAX = 24
 
 /**
  * Asks the provider about each finding, and publishes what it says. A bill is no proof: it may be another day's, or
  * altered; the answer is signed, and enters by the one way that all else does, so that the order's lane decides about it
  * and opens the anomaly if a person must look.
+ * @throws what publishing throws; by then nobody asks any more
  */
 export async function settleFindings(findings: readonly BillFinding[], deps: SettleDeps): Promise<BillFinding[]> {
   const settled = [...findings]
   const next = settled.entries()
-  let done = 0
+  const stopped = new AbortController()
+  let [done, unanswered] = [0, 0]
   const work = async () => {
     for (const [at, finding] of next) {
-      settled[at] = await settle(finding, deps)
+      if (stopped.signal.aborted) return
+      const isAway = unanswered >= UNANSWERED_MAX
+      const { kind, finding: now } = await settle(finding, isAway ? { ...deps, client: 'away' } : deps, stopped.signal)
+      if (!isAway && kind !== 'not_asked') unanswered = kind === 'unanswered' ? unanswered + 1 : 0
+      settled[at] = now
       deps.onProgress((done += 1))
     }
   }
-  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, work))
+  const workers = Array.from({ length: ASKED_AT_ONCE }, () =>
+    work().catch((error: unknown) => {
+      stopped.abort()
+      throw error
+    }),
+  )
+  const ends = await Promise.allSettled(workers)
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
   return settled
 }
 
-async function settle(finding: BillFinding, { client, publish }: SettleDeps): Promise<BillFinding> {
+type Settled = { readonly kind: 'answered' | 'unanswered' | 'not_asked'; readonly finding: BillFinding }
+
+async function settle(
+  finding: BillFinding,
+  { client, publish }: Omit<SettleDeps, 'client'> & { readonly client: QueryClient | 'away' | undefined },
+  signal: AbortSignal,
+): Promise<Settled> {
   const target = targetOf(finding)
-  if (target === undefined) return finding
-  const say = (state: FindingState, what: string) => ({ ...finding, state, detail: `${finding.detail}; ${what}` })
-  if (client === undefined) return say('unconfirmed', 'nobody was asked: QUERY_KEYS_DIR has no keys for it')
-  const answer = await ask(client, target)
+  if (target === undefined) return { kind: 'not_asked', finding }
+  const say = (kind: Settled['kind'], state: FindingState, what: string) => ({
+    ...{ kind, finding: { ...finding, state, detail: `${finding.detail}; ${what}` } },
+  })
+  if (client === undefined)
+    return say('not_asked', 'unconfirmed', 'nobody was asked: QUERY_KEYS_DIR has no keys for it')
+  if (client === 'away')
+    return say('not_asked', 'unconfirmed', 'the provider was not asked: it did not answer about those before')
+  const answer = await ask(client, target, signal)
   switch (answer.kind) {
     case 'try_later':
-      return say('unconfirmed', `the provider could not be asked: ${answer.reason}`)
+      return say('unanswered', 'unconfirmed', `the provider could not be asked: ${answer.reason}`)
     case 'refused':
-      return say('unconfirmed', `the provider's answer was refused: ${answer.reason}`)
+      return say('answered', 'unconfirmed', `the provider's answer was refused: ${answer.reason}`)
     case 'not_found':
-      return say('denied', 'the provider, asked about it, does not know it')
+      return say('answered', 'denied', 'the provider, asked about it, does not know it')
     case 'answered': {
-      const facts = answer.messages.flatMap((message) => message.facts)
-      const about = facts.find(({ providerRef }) => providerRef === finding.ref)
-      const { here, there } = finding
-      const isKnownHere =
-        about !== undefined && here?.amountMinor === about.amountMinor && here.currency === about.currency
-      if (isKnownHere) return say('confirmed', 'the provider, asked about it, says what is known here')
-      if (facts.length === 0) return say('denied', 'the provider, asked about it, says that nothing is paid or through')
-      await publish(answer)
-      if (about === undefined && there !== null)
-        return say('denied', 'asked about it, the provider told something else, which is published')
-      return say('published', 'the provider, asked about it, confirmed it')
+      const { state, detail, isNews } = judgeAnswer(
+        finding,
+        answer.messages.flatMap(({ facts }) => facts),
+      )
+      if (isNews) await publish(answer)
+      return say('answered', state, detail)
     }
   }
 }
@@ -73,10 +98,21 @@ function targetOf({ finding, what, outTradeNo, ref, paymentRef, askRef }: BillFi
   return { kind: 'payment', outTradeNo, ...(transactionId === undefined ? {} : { transactionId }) }
 }
 
-async function ask(client: QueryClient, target: QueryTarget): Promise<QueryAnswer> {
-  for (let attempt = 1; ; attempt++) {
-    const answer = await client.ask(target, AbortSignal.timeout(ASK_MS_MAX))
-    if (answer.kind !== 'try_later' || attempt === ATTEMPTS_MAX) return answer
-    await wait(Math.min(answer.afterMs ?? 250 * 2 ** attempt, WAIT_MS_MAX))
+async function ask(client: QueryClient, target: QueryTarget, signal: AbortSignal): Promise<QueryAnswer> {
+  let [attempt, turnMs] = [1, 0]
+  for (;;) {
+    const answer = await client.ask(target, AbortSignal.any([signal, AbortSignal.timeout(ASK_MS_MAX)]))
+    if (answer.kind !== 'try_later' || signal.aborted) return answer
+    const isTurn = answer.reason === 'rate_limited'
+    const waitMs = isTurn
+      ? spread(answer.afterMs ?? 1_000)
+      : Math.min(answer.afterMs ?? 250 * 2 ** attempt, WAIT_MS_MAX)
+    if (isTurn) turnMs += waitMs
+    else attempt += 1
+    if (attempt > ATTEMPTS_MAX || turnMs > TURN_MS_MAX) return answer
+    await wait(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
+
+/** Whoever waits for one turn wakes at another time than the others. */
+const spread = (afterMs: number) => Math.max(afterMs, 1) * (1 + Math.random() / 2)
