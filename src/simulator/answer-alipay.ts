@@ -2,15 +2,19 @@ import { yuanOfFen } from '../providers/yuan.ts'
 import { verify } from 'node:crypto'
 import { requestContent } from '../providers/alipay/sign-request.ts'
 import { alipayTime, alipayTimeMs, signAnswer } from '../providers/alipay/sign.ts'
+import { billAddress, type BillContent } from './bill-alipay.ts'
 import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'
 import type { QueryFault } from './query-faults.ts'
-import type { AnswerQuery } from './query-server.ts'
+import type { AnswerQuery, Asked } from './query-server.ts'
 import { refundedMinor, type KnownTransaction, type Truth } from './truth.ts'
 
 const OK = { code: '10000', msg: 'Success' }
 const NO_TRADE = {
   ...{ code: '40004', msg: 'Business Failed', sub_code: 'ACQ.TRADE_NOT_EXIST', sub_msg: '交易不存在' },
+}
+const NO_BILL = {
+  ...{ code: '40004', msg: 'Business Failed', sub_code: 'isp.bill_not_exist', sub_msg: '账单不存在' },
 }
 const PROVIDER = 'alipay'
 
@@ -21,8 +25,9 @@ const FAULTS: Readonly<Partial<Record<QueryFault, object>>> = {
   rate_limited: { code: '40005', msg: 'Call Limited', sub_code: 'isv.app-call-limited', sub_msg: '应用调用次数超限' },
 }
 
-/** Alipay's one address: `alipay.trade.query` and `alipay.trade.fastpay.refund.query`. */
-export const answerAlipay: AnswerQuery = ({ url, rawBody, at, fault }, all, truth) => {
+/** Alipay's one address: the queries of a trade and of a refund, and where a bill is. */
+export const answerAlipay: AnswerQuery = (request, all, truth) => {
+  const { url, rawBody, at, fault } = request
   const form = Object.fromEntries([...url.searchParams, ...new URLSearchParams(rawBody.toString())])
   const keys = all.find(({ alipay }) => alipay.appId === form['app_id'])
   const method = form['method'] ?? ''
@@ -32,7 +37,8 @@ export const answerAlipay: AnswerQuery = ({ url, rawBody, at, fault }, all, trut
     const refusal = { code: '40002', msg: 'Invalid Arguments', sub_code: 'isv.invalid-signature' }
     return { status: 200, headers, body: JSON.stringify({ error_response: refusal }) }
   }
-  const wanted = answerOf(method, asked(form['biz_content'] ?? null), keys, truth)
+  const content = asked(form['biz_content'] ?? null)
+  const wanted = method === BILL ? billAnswer(content, request, keys, truth) : answerOf(method, content, keys, truth)
   const answer = wanted && ((fault && FAULTS[fault]) ?? wanted)
   if (answer === undefined) return undefined
   const body = signAnswer(method, answer, signer)
@@ -46,7 +52,14 @@ const isSigned = (form: Readonly<Record<string, string>>, { alipay }: SenderKeys
   form['sign_type'] === 'RSA2' &&
   verify('RSA-SHA256', Buffer.from(requestContent(form)), alipay.appKey, Buffer.from(form['sign'] ?? '', 'base64'))
 
-interface BizContent {
+const BILL = 'alipay.data.dataservice.bill.downloadurl.query'
+
+function billAnswer(content: BillContent, request: Asked, keys: SenderKeys, truth: Truth): object {
+  const url = billAddress(content, request, keys, truth)
+  return url === undefined ? NO_BILL : { ...OK, bill_download_url: url }
+}
+
+interface BizContent extends BillContent {
   readonly out_trade_no?: string
   readonly trade_no?: string
   readonly out_request_no?: string

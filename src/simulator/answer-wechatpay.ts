@@ -2,6 +2,7 @@ import { verify } from 'node:crypto'
 import { combinedResource, paymentResource, refundAnswer, unpaidAnswer } from '../providers/wechatpay/compose.ts'
 import { requestMessage, SCHEME } from '../providers/wechatpay/authorize.ts'
 import { signProbe, signRequest } from '../providers/wechatpay/sign.ts'
+import { BILL_FILE, billFile, TRADE_BILL, tradeBill } from './bill-wechatpay.ts'
 import { signingAt } from './key-ring.ts'
 import type { SenderKeys } from './keys.ts'
 import type { Answered, AnswerQuery, Asked } from './query-server.ts'
@@ -22,14 +23,22 @@ export const answerWechatpay: AnswerQuery = (asked, all, truth) => {
     return signed(429, { code: 'FREQUENCY_LIMITED', message: '频率超限' }, keys, asked)
   if (asked.fault === 'system_error') return signed(500, { code: 'SYSTEM_ERROR', message: '系统错误' }, keys, asked)
   const { pathname } = asked.url
+  if (pathname === BILL_FILE) return file(billFile(asked, keys, truth))
   const found =
     asked.method !== 'GET' || asked.fault === 'not_found'
       ? undefined
-      : (payment(pathname, keys, truth) ?? combined(pathname, keys, truth) ?? refund(pathname, keys, truth))
+      : pathname === TRADE_BILL
+        ? tradeBill(asked, keys, truth)
+        : (payment(pathname, keys, truth) ?? combined(pathname, keys, truth) ?? refund(pathname, keys, truth))
   if (found !== undefined) return signed(200, found, keys, asked)
+  if (pathname === TRADE_BILL)
+    return signed(400, { code: 'NO_STATEMENT_EXIST', message: '账单文件不存在' }, keys, asked)
   const code = REFUND.test(pathname) ? 'RESOURCE_NOT_EXISTS' : 'ORDER_NOT_EXIST'
   return signed(404, { code, message: '订单不存在' }, keys, asked)
 }
+
+const file = (body: Buffer | undefined): Answered =>
+  body === undefined ? { status: 404, headers: {}, body: '' } : { status: 200, headers: {}, body }
 
 const CLOCKS_APART_MS = 300_000
 

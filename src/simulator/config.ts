@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { COMMON, readConfig } from '../runtime/config.ts'
 import { integer, share } from '../runtime/variables.ts'
+import { BILL_DIFFERENCES, type BillDifferenceOptions } from './bill-entries.ts'
 import { QUERY_FAULTS, type QueryFaultOptions } from './query-faults.ts'
 import { PAYMENT_PROVIDERS, STORIES, type ProviderShares, type StoryShares } from './stories.ts'
 
@@ -61,6 +62,11 @@ export const SIMULATOR = {
   /** What is wrong with so many of those answers; nothing given: with none. */
   QUERY_FAULT_SHARES: shares(QUERY_FAULTS)
     .transform((given): QueryFaultOptions['shares'] => given)
+    .refine((given) => Object.values(given).reduce((sum, one) => sum + one, 0) <= 1, 'must not come to more than 1')
+    .default({}),
+  /** What bills say otherwise, of so many of their rows; nothing given: nothing. */
+  BILL_DIFFERENCE_SHARES: shares(BILL_DIFFERENCES)
+    .transform((given): BillDifferenceOptions['shares'] => given)
     .refine((given) => Object.values(given).reduce((sum, one) => sum + one, 0) <= 1, 'must not come to more than 1')
     .default({}),
   QUERY_SLOW_MS: count(1, 600_000, 15_000),

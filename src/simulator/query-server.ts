@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../runtime/clock.ts'
 import { answerAlipay } from './answer-alipay.ts'
+import { answerAlipayBill } from './bill-alipay.ts'
+import type { BillDifferenceOptions } from './bill-entries.ts'
 import { answerStripe } from './answer-stripe.ts'
 import { answerWechatpayV2 } from './answer-wechatpay-v2.ts'
 import { answerWechatpay } from './answer-wechatpay.ts'
@@ -22,11 +24,13 @@ export interface Asked {
   readonly at: Date
   /** What is to be wrong with the answer, if the question is right. */
   readonly fault?: QueryFault | undefined
+  /** What bills say otherwise. */
+  readonly differences?: BillDifferenceOptions | undefined
 }
 export interface Answered {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | Buffer
 }
 /** Undefined: no such address. */
 export type AnswerQuery = (asked: Asked, keys: readonly SenderKeys[], truth: Truth) => Answered | undefined
@@ -40,6 +44,7 @@ const ANSWERS: readonly (readonly [RegExp, PaymentProvider, AnswerQuery])[] = [
   [/^\/v3\//, 'wechatpay', answerWechatpay],
   [/^\/pay\//, 'wechatpay-v2', answerWechatpayV2],
   [/^\/gateway\.do$/, 'alipay', answerAlipay],
+  [/^\/alipay-bill\//, 'alipay', answerAlipayBill],
   [/^\/v1\//, 'stripe', answerStripe],
 ]
 const BODY_BYTES_MAX = 65_536
@@ -55,8 +60,9 @@ export async function serveQueries(options: {
   readonly clock: Clock
   readonly record?: (line: QueryLine) => void
   readonly faults?: QueryFaultOptions
+  readonly differences?: BillDifferenceOptions
 }): Promise<QueryServer> {
-  const { keys, truth, clock, record, faults = NO_FAULTS } = options
+  const { keys, truth, clock, record, faults = NO_FAULTS, differences } = options
   const faultOf = createFaults(faults)
   const closed = new AbortController()
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -67,7 +73,7 @@ export async function serveQueries(options: {
     const [, provider, answerQuery] = ANSWERS.find(([path]) => path.test(url.pathname)) ?? []
     const [at, headers] = [clock.now(), request.headers as Asked['headers']]
     const fault = provider && faultOf(provider, questionOf(provider, { target, url, rawBody }))
-    const asked: Asked = { method, target, url, headers, rawBody, at, fault }
+    const asked: Asked = { method, target, url, headers, rawBody, at, fault, differences }
     const answered = answerQuery?.(asked, keys, truth) ?? { status: 404, headers: {}, body: '' }
     if (fault === 'slow') await sleep(faults.slowMs, undefined, { signal: closed.signal }).catch(() => undefined)
     send(request, response, answered, fault)

@@ -24,6 +24,7 @@ export async function runPlan(
   const runId = `S${Date.now().toString(36)}`
   log.info({ seed, runId, orders: config.ORDERS }, 'simulation starts')
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  const differences = { shares: config.BILL_DIFFERENCE_SHARES, seed }
   const faults = { shares: config.QUERY_FAULT_SHARES, seed, slowMs: config.QUERY_SLOW_MS }
   const tally = await runSimulation({
     orders: planOf({
@@ -42,7 +43,9 @@ export async function runPlan(
     inFlightMax: config.IN_FLIGHT_MAX,
     timeScale: config.TIME_SCALE,
     signal,
-    ...(config.QUERY_PORT === undefined ? {} : { queries: { ...queriesAt(config.QUERY_PORT, log, stopped), faults } }),
+    ...(config.QUERY_PORT === undefined
+      ? {}
+      : { queries: { ...queriesAt(config.QUERY_PORT, log, stopped), faults, differences } }),
   })
   const { paid, uncertain, unpaid, wronglyAccepted, genuineRefused } = expectedOf(readLog(config.SIMULATION_LOG))
   const expected = { paid: paid.length, uncertain: uncertain.length, unpaid: unpaid.length }

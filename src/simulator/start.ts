@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../runtime/clock.ts'
+import type { BillDifferenceOptions } from './bill-entries.ts'
 import { closeOrder } from './close-order.ts'
 import { createOrders, type ApiAccess } from './create-orders.ts'
 import { playOrder } from './play-order.ts'
@@ -32,6 +33,7 @@ export interface SimulationOptions {
     onListening?: (url: string) => void
     until?: Promise<unknown>
     faults?: QueryFaultOptions
+    differences?: BillDifferenceOptions
   }
   /** When the callbacks of silent orders come after all; nothing given: never. */
   readonly late?: Promise<unknown>
@@ -110,7 +112,7 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
 }
 
 async function openQueries(
-  { port, onListening, faults }: NonNullable<SimulationOptions['queries']>,
+  { port, onListening, faults, differences }: NonNullable<SimulationOptions['queries']>,
   world: Pick<SimulationOptions, 'orders' | 'keys'> & {
     readonly clock: Clock
     readonly dateOf: (atMs: number) => Date
@@ -119,7 +121,15 @@ async function openQueries(
 ) {
   const { orders, keys, clock, dateOf, record } = world
   const truth = truthOf(orders, dateOf, clock)
-  const server = await serveQueries({ port, keys, clock, record, truth, ...(faults && { faults }) })
+  const server = await serveQueries({
+    port,
+    keys,
+    clock,
+    record,
+    truth,
+    ...(faults && { faults }),
+    ...(differences && { differences }),
+  })
   onListening?.(server.url)
   return server
 }

@@ -23,6 +23,8 @@ export interface Truth {
   ) => KnownTransaction | undefined
   /** One that is not paid yet, and will be. */
   readonly findUnpaid: Truth['find']
+  /** All that is paid by now, with what went back of it. */
+  readonly paid: (provider: PaymentProvider, merchant: string) => KnownTransaction[]
   readonly findRefund: (
     provider: PaymentProvider,
     merchant: string,
@@ -54,6 +56,8 @@ export function truthOf(orders: readonly PlannedOrder[], dateOf: (atMs: number) 
       for (const one of at(provider, merchant)) if (is(one) && !hasHappened(one)) return one
       return undefined
     },
+    paid: (provider, merchant) =>
+      [...at(provider, merchant)].filter((one) => one.state === 'paid' && hasHappened(one)).map(upToNow),
     findRefund: (provider, merchant, is) => {
       for (const one of at(provider, merchant)) {
         const refund = one.refunds.find((some) => is(some, one) && hasHappened(some))

@@ -9,7 +9,7 @@ import { billFormatOf, type BillFormat } from '../../../src/providers/bill-forma
 import { DamagedBill, textsIn } from '../../../src/reconcile/bill/open-bill.ts'
 import { BadConfiguration } from '../../../src/runtime/config.ts'
 import { createMerchant, SELLER_ID, type TestMerchant } from '../../helpers/merchant.ts'
-import { zipOf } from '../../helpers/zip.ts'
+import { zipOf } from '../../../src/simulator/compose-zip.ts'
 
 const DAY = new Date('2026-11-11T00:00:00+08:00')
 const at = new Date('2026-11-11T10:00:00+08:00')
