@@ -9,7 +9,8 @@ import { showBill } from './bill-view.ts'
 import { cliLog, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { merchantName, shortText, userName } from './options.ts'
-import { createProgress } from './progress.ts'
+import { createStages } from './progress.ts'
+import type { OnProgress } from '../reconcile/bill/start.ts'
 import type { Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
 
@@ -55,15 +56,19 @@ async function importFiles({ env, dryRun }: CliContext, paths: readonly string[]
   const { startSettling } = await import('../reconcile/bill/settle/start.ts')
   const { provider, merchant, date, actor } = options
   const format = billFormatOf(config.MERCHANTS_DIR, merchant, provider)
-  const progress = createProgress('rows', Math.ceil(bytes / ROW_BYTES))
+  const progress = createStages(Math.ceil(bytes / ROW_BYTES))
   const request = { provider, merchant, day: date, actor, paths, format, dryRun }
   try {
     const end = await withDatabase(env, async (pool) => {
       const settling =
         options.publish === true
-          ? await startSettling(env, { merchant, asked: format.asked, pool, clock: systemClock, log: cliLog(env) })
+          ? await startSettling(env, {
+              ...{ merchant, asked: format.asked, pool, clock: systemClock, log: cliLog(env) },
+              onProgress: (done, total) => progress.at('findings asked about', done, total),
+            })
           : undefined
-      const deps = { databaseUrl: config.DATABASE_URL, pool, clock: systemClock, onRows: progress.at }
+      const onProgress: OnProgress = (stage, done, total) => progress.at(`rows ${stage}`, done, total)
+      const deps = { databaseUrl: config.DATABASE_URL, pool, clock: systemClock, onProgress }
       try {
         return await importBill(
           { ...request, archiveAfterDays: config.ARCHIVE_AFTER_DAYS },

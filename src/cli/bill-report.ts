@@ -39,12 +39,7 @@ async function report({ env }: CliContext, { run: id, limit, merchant, provider,
     }
     const isOne = id !== undefined || Object.keys(filter).length === 3
     if (!isOne) return listed(await listBillRuns(pool, filter, limit))
-    const run =
-      id === undefined
-        ? (await listBillRuns(pool, filter, 100)).find(
-            ({ supersededBy, result }) => supersededBy === null && result !== null,
-          )
-        : await readBillRun(pool, id)
+    const run = id === undefined ? standing(await listBillRuns(pool, filter, 100)) : await readBillRun(pool, id)
     if (run === undefined)
       throw new CliFailure(EXIT.undecided, 'No such bill was imported.', 'See: paidonce bill report')
     return showBill({
@@ -52,6 +47,12 @@ async function report({ env }: CliContext, { run: id, limit, merchant, provider,
       findings: (await readBillFindings(pool, run.id, FINDINGS_MAX)) as BillFinding[],
     })
   })
+}
+
+/** The findings of an import stand, whatever a later one could not decide. */
+function standing(runs: readonly BillRun[]): BillRun | undefined {
+  const ended = runs.filter(({ supersededBy, result }) => supersededBy === null && result !== null)
+  return ended.find(({ result }) => result !== 'undecided') ?? ended[0]
 }
 
 type Kept = Pick<ShownBill, 'sums' | 'counts' | 'notJudged' | 'undecided'>

@@ -13,3 +13,24 @@ export function createProgress(what: string, total: number): Progress {
   bar.start(total, 0)
   return { at: (value) => bar.update(value), stop: () => bar.stop() }
 }
+
+export interface Stages {
+  /** @param total null: not known */
+  readonly at: (stage: string, done: number, total: number | null) => void
+  readonly stop: () => void
+}
+
+/** One bar after another. @param guess what a stage of unknown length comes to, about */
+export function createStages(guess: number): Stages {
+  let [current, bar] = ['', createProgress('', 0)]
+  return {
+    at: (stage, done, total) => {
+      if (stage !== current) {
+        bar.stop()
+        ;[current, bar] = [stage, createProgress(stage, total ?? guess)]
+      }
+      bar.at(done)
+    },
+    stop: () => bar.stop(),
+  }
+}

@@ -60,10 +60,14 @@ export type BillEnd =
 /** Reads a bill piece by piece, however it is cut; what it holds does not grow with the bill. */
 export interface BillReader {
   readonly push: (text: string) => BillLine[]
+  /** True: whatever comes, it is no bill. */
+  readonly isNone: () => boolean
   readonly end: () => { readonly lines: readonly BillLine[]; readonly end: BillEnd }
 }
 
 /** A name of goods may be long; a line beyond that is none of a bill. */
 export const BILL_LINE_CHARS_MAX = 16_384
+/** By then a bill has had its titles. */
+export const BILL_HEAD_CHARS_MAX = 65_536
 /** What is kept of a line that cannot be read. */
 export const UNREADABLE_CHARS_MAX = 512

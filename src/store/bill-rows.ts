@@ -88,16 +88,20 @@ export async function readBillRows(
   return (await rowsOf<Row>(db, PAGE, from)).map(rowOf)
 }
 
-/** How the payments' times lie to a day: a bill of another day has none in it. */
+/**
+ * How the times of the payments lie to a day: a bill of another day has none in it. Where it lists both and nothing was
+ * paid, those of the refunds.
+ */
 export async function countInDay(
   db: Queryable,
   fromMs: number,
   untilMs: number,
+  listsBoth: boolean,
 ): Promise<{ readonly inside: number; readonly outside: number }> {
   const { rows } = await db.query<{ inside: string; outside: string }>(
     `select count(*) filter (where at >= $1 and at < $2) as inside, count(*) filter (where at < $1 or at >= $2) as outside
-     from bill_rows where what = 'payment'`,
-    [new Date(fromMs), new Date(untilMs)],
+     from bill_rows where what = 'payment' or ($3 and not exists (select from bill_rows where what = 'payment'))`,
+    [new Date(fromMs), new Date(untilMs), listsBoth],
   )
   return { inside: int(rows[0]?.inside ?? 0), outside: int(rows[0]?.outside ?? 0) }
 }

@@ -76,28 +76,37 @@ export interface BillOutcome {
   readonly digest: string | null
   readonly report: unknown
   readonly findings: readonly StoredBillFinding[]
-  /** Which rows a later day may ask about: those from then on, and perhaps all refunds. Undefined: nothing was matched. */
-  readonly seen: { readonly fromMs: number; readonly refunds: boolean } | undefined
+  /** Undefined: nothing was. */
+  readonly matched: Matched | undefined
+}
+export interface Matched {
+  /** False: a part of the day's bill is not here. */
+  readonly isWhole: boolean
+  /** Which rows a later day may ask about: those from then on, and perhaps all refunds. */
+  readonly fromMs: number
+  readonly refunds: boolean
 }
 
 /**
  * Writes down what a run came to, all or nothing. What was matched stands in the place of every earlier run of the same
- * merchant, provider and day: their findings are this one's again, or settled.
+ * merchant, provider and day: their findings are this one's again, or settled. A part of a day stands in no whole one's
+ * place: it is written down that it was, and nothing of what it found.
  * @param client the connection that has the bill's rows
  */
 export async function finishBillRun(tx: Transaction, runId: number, outcome: BillOutcome): Promise<void> {
-  const { result, digest, report, findings, seen } = outcome
+  const { result, digest, report, findings, matched } = outcome
   await tx.query('update bill_runs set finished_at = now(), result = $2, digest = $3, report = $4 where id = $1', [
     ...[runId, result, digest, JSON.stringify(report)],
   ])
+  if (matched?.isWhole === false && (await isBehindWhole(tx, runId))) return
   for (let from = 0; from < findings.length; from += FINDINGS_PER_STEP)
     await insertFindings(tx, runId, findings.slice(from, from + FINDINGS_PER_STEP))
-  if (seen === undefined) return
+  if (matched === undefined) return
   await tx.query(
     `insert into bill_seen select $1, key from bill_rows cross join lateral unnest(array[what || '/' || ref,
        case what when 'refund' then 'refund-of/' || payment_ref end]) k (key)
      where key is not null and (at >= $2 or (what = 'refund' and $3::bool)) on conflict do nothing`,
-    [runId, new Date(seen.fromMs), seen.refunds],
+    [runId, new Date(matched.fromMs), matched.refunds],
   )
   const { rows } = await tx.query<{ id: string }>(
     `update bill_runs o set superseded_by = n.id from bill_runs n where n.id = $1 and o.id <> n.id
@@ -106,6 +115,17 @@ export async function finishBillRun(tx: Transaction, runId: number, outcome: Bil
   )
   for (const table of ['bill_findings', 'bill_seen'])
     await tx.query(`delete from ${table} where run_id = any($1::int8[])`, [rows.map(({ id }) => id)])
+}
+
+/** True: an import of the whole day stands, and now in this one's place. */
+async function isBehindWhole(tx: Transaction, runId: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `update bill_runs n set superseded_by = o.id from bill_runs o where n.id = $1 and o.id <> n.id
+       and (o.merchant, o.provider, o.day) = (n.merchant, n.provider, n.day) and o.superseded_by is null
+       and o.result in ('ok', 'findings')`,
+    [runId],
+  )
+  return rowCount === 1
 }
 
 async function insertFindings(tx: Transaction, runId: number, findings: readonly StoredBillFinding[]): Promise<void> {

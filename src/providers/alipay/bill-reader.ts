@@ -1,4 +1,5 @@
 import {
+  BILL_HEAD_CHARS_MAX,
   BILL_LINE_CHARS_MAX,
   UNREADABLE_CHARS_MAX,
   type BillEnd,
@@ -20,7 +21,13 @@ const isOurs = (account: string, sellerIds: ReadonlySet<string>) => sellerIds.ha
 export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: ReadonlySet<string> }): BillReader {
   const [splitter, parser] = [createLineSplitter(BILL_LINE_CHARS_MAX), createBillParser()]
   const found = { 交易: NOTHING(), 退款: NOTHING() }
-  let [rows, unsure, feesE5] = [0, 0, 0n]
+  let [rows, unsure, feesE5, pushed] = [0, 0, 0n, 0]
+  let isOther: boolean | undefined
+  const isNone = () => {
+    const titles = parser.titles()
+    if (titles.length === 0) return pushed > BILL_HEAD_CHARS_MAX
+    return (isOther ??= !NEEDED.every((title) => titles.includes(title)))
+  }
 
   const add = (row: BillRow): boolean => {
     const kind = row['业务类型']
@@ -36,7 +43,7 @@ export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: Read
   }
   const read = (line: TextLine): BillLine[] => {
     const taken = parser.take(line)
-    if (taken === undefined) return []
+    if (taken === undefined || isNone()) return []
     rows += 1
     const isAdded = taken.kind === 'row' && add(taken.row)
     if (!isAdded) unsure += 1
@@ -62,7 +69,11 @@ export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: Read
     return { kind: 'whole', rows, unsure, totals: stated, feesE5, lists, account: account.slice(0, 16), fromMs }
   }
   return {
-    push: (text) => splitter.push(text).flatMap(read),
+    push: (text) => {
+      pushed += text.length
+      return splitter.push(text).flatMap(read)
+    },
+    isNone,
     end: () => ({ lines: splitter.end().flatMap(read), end: end() }),
   }
 }

@@ -52,7 +52,9 @@ export function createBillParser(): BillParser {
   }
   return {
     take: ({ text: given, isWhole }) => {
-      const text = part === 'first' ? given.replace(/^\ufeff/, '').trim() : given.trimEnd()
+      // A spreadsheet gives every line as many commas as the longest has.
+      const bare = given.startsWith('#') || part === 'first' ? given.trim().replace(/,+$/, '') : given.trimEnd()
+      const text = part === 'first' ? bare.replace(/^\ufeff/, '') : bare
       switch (part) {
         case 'first':
           part = text === DETAILS ? 'head' : 'broken'

@@ -1,4 +1,5 @@
 import {
+  BILL_HEAD_CHARS_MAX,
   BILL_LINE_CHARS_MAX,
   UNREADABLE_CHARS_MAX,
   type BillEnd,
@@ -29,7 +30,14 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   const [splitter, parser] = [createLineSplitter(BILL_LINE_CHARS_MAX), createBillParser()]
   const sums = new Map<string, bigint>(SUMMED.map(([, column]) => [column, 0n]))
   let [rows, unsure] = [0, 0]
+  let pushed = 0
   let stranger: string | undefined
+  let isOther: boolean | undefined
+  const isNone = () => {
+    const titles = parser.titles()
+    if (titles.length === 0) return pushed > BILL_HEAD_CHARS_MAX
+    return (isOther ??= !NEEDED.every((title) => titles.includes(title)))
+  }
 
   const add = (row: BillRow): boolean => {
     const cells = SUMMED.map(([, column]): [string, number | undefined] => [column, e5OfYuan(row[column] || '0')])
@@ -42,7 +50,7 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   })
   const read = (line: TextLine): BillLine[] => {
     const taken = parser.take(line)
-    if (taken === undefined) return []
+    if (taken === undefined || isNone()) return []
     rows += 1
     if (taken.kind === 'unreadable' || !add(taken.row)) {
       unsure += 1
@@ -76,7 +84,11 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
     }
   }
   return {
-    push: (text) => splitter.push(text).flatMap(read),
+    push: (text) => {
+      pushed += text.length
+      return splitter.push(text).flatMap(read)
+    },
+    isNone,
     end: () => ({ lines: splitter.end().flatMap(read), end: end() }),
   }
 }

@@ -11,7 +11,8 @@ export function statementOf(row: BillRow, to: Pick<Recipient, 'mchid' | 'subMchi
   if (typeof read === 'string') return read
   const { outTradeNo, facts } = read
   // A byte that is no UTF-8 was replaced: two orders could seem to be one.
-  if (outTradeNo.includes('\ufffd')) return '商户订单号'
+  for (const title of ['商户订单号', '微信订单号', '微信退款单号', '商户退款单号'])
+    if (row[title]?.includes('\ufffd') === true) return title
   const [fact = null] = facts
   const isRefund = row['交易状态'] === 'REFUND'
   const number = row[isRefund ? '微信退款单号' : '微信订单号']

@@ -23,6 +23,7 @@ export function createBillParser(): BillParser {
   let totalTitles: readonly string[] | undefined
   let totals: BillRow | undefined
   let isBroken = false
+  let isCut = false
   return {
     take: (line) => {
       const { text } = line
@@ -30,7 +31,14 @@ export function createBillParser(): BillParser {
       else if (totalTitles === undefined) {
         if (isRow(text)) {
           const row = line.isWhole ? rowOf(titles, text) : undefined
+          isCut = row === undefined
           return row === undefined ? { kind: 'unreadable' } : { kind: 'row', row }
+        }
+        // A line feed in a name of goods: the rest of a row that has been named, or of its last cell.
+        if (!isTotals(text)) {
+          if (isCut) return undefined
+          isCut = true
+          return { kind: 'unreadable' }
         }
         totalTitles = titlesOf(text)
       } else if (totals === undefined) {
@@ -44,6 +52,8 @@ export function createBillParser(): BillParser {
   }
 }
 
+/** `总交易单数,…`: no cell, so without a back-tick. */
+const isTotals = (line: string) => line.startsWith('总') && !line.includes('`')
 const isRow = (line: string) => line.startsWith('`')
 /** The byte order mark before the first title counts as space. */
 const titlesOf = (line: string) => line.split(',').map((title) => title.trim())

@@ -71,6 +71,7 @@ async function load(
       const reader = format.createReader()
       for await (const text of texts) {
         await take(bills.length, reader.push(text))
+        if (reader.isNone()) break
         if (unreadable.length > UNREADABLE_MAX)
           return bad('too_many_unreadable', `more than ${UNREADABLE_MAX} lines cannot be read: ${reasonOf(unreadable)}`)
       }

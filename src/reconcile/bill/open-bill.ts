@@ -12,7 +12,7 @@ export class DamagedBill extends Error {
   override readonly name = 'DamagedBill'
 }
 
-/** What a bill may unpack to: some ten million rows. */
+/** What a file may unpack to, with all that is in it: some ten million rows. */
 const BYTES_MAX = 4 * 1_024 ** 3
 const HEAD_BYTES = 64
 
@@ -47,22 +47,32 @@ async function* withFirst(first: string, rest: AsyncIterable<string>): AsyncGene
   yield* rest
 }
 
-async function* plainIn(path: string): AsyncGenerator<AsyncIterable<Buffer>> {
+/** What is in a file, unpacked: of a zip each of its files. @throws DamagedBill */
+export async function* plainIn(path: string): AsyncGenerator<AsyncIterable<Buffer>> {
+  const room = { bytes: BYTES_MAX }
   const magic = await firstBytes(path)
-  if (magic.readUInt32BE(0) === ZIP) yield* unzipped(path)
+  if (magic.readUInt32BE(0) === ZIP) yield* unzipped(path, room)
   else if (magic.readUInt16BE(0) === GZIP)
-    yield bounded(pipeline(createReadStream(path), createGunzip(), () => undefined))
-  else yield bounded(createReadStream(path))
+    yield bounded(
+      pipeline(createReadStream(path), createGunzip(), () => undefined),
+      room,
+    )
+  else yield bounded(createReadStream(path), room)
 }
 
 const ZIP = 0x504b0304
 const GZIP = 0x1f8b
 
-async function* unzipped(path: string): AsyncGenerator<AsyncIterable<Buffer>> {
+interface Room {
+  bytes: number
+}
+
+async function* unzipped(path: string, room: Room): AsyncGenerator<AsyncIterable<Buffer>> {
   // Names are GBK, and nothing is written under them.
   const zip = await openZip(path, { lazyEntries: true, autoClose: false, decodeStrings: false }).catch(damaged)
   try {
-    for await (const entry of zip.eachEntry()) yield bounded(await zip.openReadStreamPromise(entry))
+    for await (const entry of zip.eachEntry())
+      if (!isFolder(entry.fileNameRaw)) yield bounded(await zip.openReadStreamPromise(entry), room)
   } catch (error) {
     damaged(error)
   } finally {
@@ -70,12 +80,13 @@ async function* unzipped(path: string): AsyncGenerator<AsyncIterable<Buffer>> {
   }
 }
 
-async function* bounded(bytes: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
-  let size = 0
+const isFolder = (name: Buffer) => name.at(-1) === 0x2f
+
+async function* bounded(bytes: AsyncIterable<unknown>, room: Room): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of bytes) {
-      size += (chunk as Buffer).length
-      if (size > BYTES_MAX) throw new DamagedBill(`it unpacks to more than ${BYTES_MAX} bytes`)
+      room.bytes -= (chunk as Buffer).length
+      if (room.bytes < 0) throw new DamagedBill(`it unpacks to more than ${BYTES_MAX} bytes`)
       yield chunk as Buffer
     }
   } catch (error) {

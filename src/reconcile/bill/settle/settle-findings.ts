@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { QueryAnswer, QueryClient, QueryTarget } from '../../../providers/query.ts'
 import type { BillFinding, FindingState } from '../finding.ts'
+import { reachNothing, type BillReach } from '../crash-points.ts'
 import { judgeAnswer } from './judge-answer.ts'
 
 export type Answered = Extract<QueryAnswer, { readonly kind: 'answered' }>
@@ -10,7 +11,8 @@ export interface SettleDeps {
   readonly client: QueryClient | undefined
   /** Publishes what the provider answered; resolves when it is in Kafka. */
   readonly publish: (answer: Answered) => Promise<void>
-  readonly onProgress: (done: number) => void
+  readonly onProgress: (done: number, total: number) => void
+  readonly reach?: BillReach
 }
 
 /** Each asks in turn; the client keeps the provider's limit. */
@@ -41,7 +43,7 @@ export async function settleFindings(findings: readonly BillFinding[], deps: Set
       const { kind, finding: now } = await settle(finding, isAway ? { ...deps, client: 'away' } : deps, stopped.signal)
       if (!isAway && kind !== 'not_asked') unanswered = kind === 'unanswered' ? unanswered + 1 : 0
       settled[at] = now
-      deps.onProgress((done += 1))
+      deps.onProgress((done += 1), findings.length)
     }
   }
   const workers = Array.from({ length: ASKED_AT_ONCE }, () =>
@@ -60,7 +62,11 @@ type Settled = { readonly kind: 'answered' | 'unanswered' | 'not_asked'; readonl
 
 async function settle(
   finding: BillFinding,
-  { client, publish }: Omit<SettleDeps, 'client'> & { readonly client: QueryClient | 'away' | undefined },
+  {
+    client,
+    publish,
+    reach = reachNothing,
+  }: Omit<SettleDeps, 'client'> & { readonly client: QueryClient | 'away' | undefined },
   signal: AbortSignal,
 ): Promise<Settled> {
   const target = targetOf(finding)
@@ -85,7 +91,9 @@ async function settle(
         finding,
         answer.messages.flatMap(({ facts }) => facts),
       )
+      await reach('bill_answered')
       if (isNews) await publish(answer)
+      await reach('bill_published')
       return say('answered', state, detail)
     }
   }

@@ -11,6 +11,7 @@ import { createCodec } from '../../../schemas/codec.ts'
 import { INPUT_TOPIC } from '../../../schemas/topics.ts'
 import { readTopology } from '../../../store/topology.ts'
 import { publishLearnt } from '../../publish.ts'
+import type { BillReach } from '../crash-points.ts'
 import type { BillFinding } from '../finding.ts'
 import { settleFindings, type Answered } from './settle-findings.ts'
 
@@ -26,7 +27,8 @@ export interface SettlingOptions {
   readonly pool: pg.Pool
   readonly clock: Clock
   readonly log: Log
-  readonly onProgress?: (done: number) => void
+  readonly onProgress?: (done: number, total: number) => void
+  readonly reach?: BillReach
   /** By provider; left out: as QUERY_KEYS_DIR says. */
   readonly clients?: ReadonlyMap<string, QueryClient>
 }
@@ -57,7 +59,7 @@ export async function startSettling(env: NodeJS.ProcessEnv, options: SettlingOpt
     if (published.kind === 'too_large')
       throw new Error(`an answer of ${published.bytes} bytes is more than a record may have`)
   }
-  const deps = { client, publish, onProgress }
+  const deps = { client, publish, onProgress, ...(options.reach && { reach: options.reach }) }
   return { settle: (findings) => settleFindings(findings, deps), close: () => publisher.producer.close() }
 }
 
