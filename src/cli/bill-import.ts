@@ -1,4 +1,6 @@
-import { stat } from 'node:fs/promises'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import type { BillProvider } from '../providers/bill.ts'
@@ -20,11 +22,13 @@ interface Options {
   readonly date: string
   readonly dryRun?: true
   readonly publish?: true
+  readonly fetch?: true
   readonly actor: string
 }
 
 const FILES_MAX = 20
 const ENV = { ...POSTGRES, MERCHANTS_DIR: z.string().min(1), ARCHIVE_AFTER_DAYS: GROWTH.ARCHIVE_AFTER_DAYS }
+const FETCH_ENV = { MERCHANTS_DIR: ENV.MERCHANTS_DIR, QUERY_KEYS_DIR: z.string().min(1) }
 /** About what a row takes: the bar needs no more. */
 const ROW_BYTES = 300
 
@@ -34,16 +38,42 @@ export const addBillImport = (noun: Command, run: Run) =>
     .description(
       "match a provider's bill of a day with what is known here; 1 if they differ, 3 if it cannot be trusted",
     )
-    .argument('<files...>', 'the bill: as it came, plain, gzipped or zipped; several accounts of one day together')
+    .argument('[files...]', 'the bill: as it came, plain, gzipped or zipped; several accounts of one day together')
     .addOption(providerOption().makeOptionMandatory())
     .requiredOption('--merchant <merchant>', 'whose bill', merchantName)
     .requiredOption('--date <date>', 'the day in China that it is of', day)
+    .option('--fetch', 'fetch it from the provider, instead of files')
     .option('--publish', 'ask the provider about each difference, and publish what it confirms')
     .option('--dry-run', 'match and say, write nothing down and ask nobody')
     .option('--actor <name>', 'who does it; it is kept', shortText, userName())
     .action((files: string[], options: Options, command: Command) =>
-      run((context) => importFiles(context, files, options), command, { csv: true }),
+      run((context) => importBills(context, files, options), command, { csv: true }),
     )
+
+async function importBills(context: CliContext, files: readonly string[], options: Options): Promise<Output> {
+  if ((files.length === 0) !== (options.fetch === true))
+    throw new CliFailure(EXIT.usage, 'Which bill?', 'Name its files, or have it fetched with --fetch.')
+  if (options.fetch !== true) return importFiles(context, files, options)
+  const dir = await mkdtemp(join(tmpdir(), 'paidonce-bill-'))
+  try {
+    return await importFiles(context, [await fetched(context, dir, options)], options)
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+async function fetched({ env }: CliContext, dir: string, { provider, merchant, date }: Options): Promise<string> {
+  const config = readConfig(FETCH_ENV, env)
+  const { billFormatOf } = await import('../providers/bill-formats.ts')
+  const { fetchBill } = await import('../reconcile/bill/fetch/start.ts')
+  const { asked } = billFormatOf(config.MERCHANTS_DIR, merchant, provider)
+  const [queryKeysDir, merchantsDir] = [config.QUERY_KEYS_DIR, config.MERCHANTS_DIR]
+  const end = await fetchBill({ merchant, asked, day: date, dir, queryKeysDir, merchantsDir })
+  if (end.kind === 'fetched') return end.path
+  if (end.kind === 'no_keys') throw new CliFailure(EXIT.usage, end.detail, 'Write it, or name the files of the bill.')
+  const remedy = 'A bill is made from about ten in China on, the day after. Try again, or name its files.'
+  throw new CliFailure(EXIT.undecided, `There is no bill of ${date}: ${end.detail}.`, remedy)
+}
 
 async function importFiles({ env, dryRun }: CliContext, paths: readonly string[], options: Options): Promise<Output> {
   if (paths.length > FILES_MAX) throw new CliFailure(EXIT.usage, `At most ${FILES_MAX} files make a day.`)

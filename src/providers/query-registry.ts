@@ -1,14 +1,16 @@
 import type { z } from 'zod'
+import { createAlipayAskBill } from './alipay/ask-bill.ts'
 import { alipayConfig } from './alipay/config.ts'
 import { createAlipayQuery } from './alipay/query.ts'
 import { alipayQuerySection, bindAlipayQuery } from './alipay/query-config.ts'
 import type { ConfigFiles } from './config-files.ts'
-import type { QueryClient } from './query.ts'
+import type { AskBill, QueryClient } from './query.ts'
 import { recovering, type QueryMeans } from './query-exchange.ts'
 import type { Problem, QuerySection } from './query-section.ts'
 import { stripeConfig } from './stripe/config.ts'
 import { createStripeQuery } from './stripe/query.ts'
 import { bindStripeQuery, stripeQuerySection } from './stripe/query-config.ts'
+import { createWechatpayAskBill } from './wechatpay/ask-bill.ts'
 import { wechatpayConfig } from './wechatpay/config.ts'
 import { createWechatpayQuery } from './wechatpay/query.ts'
 import { bindWechatpayQuery, wechatpayQuerySection } from './wechatpay/query-config.ts'
@@ -37,9 +39,10 @@ function entry<Merchant, Section extends QuerySection, Config>(parts: {
   section: (files: ConfigFiles) => z.ZodType<Section>
   bind: (section: Section, merchant: Merchant, problem: Problem) => Config
   create: (config: Config, means: QueryMeans) => QueryClient
+  createAskBill?: (config: Config, means: QueryMeans) => AskBill
   bodyBytesMax: number
 }): QueryEntry {
-  const { merchantSection, section, bodyBytesMax } = parts
+  const { merchantSection, section, bodyBytesMax, createAskBill } = parts
   return {
     ...{ merchantSection, section },
     bind: (given, merchant, problem) => {
@@ -47,7 +50,10 @@ function entry<Merchant, Section extends QuerySection, Config>(parts: {
       return {
         section: given as Section,
         bodyBytesMax,
-        create: (means) => recovering(parts.create(config, means), means),
+        create: (means) => ({
+          ...recovering(parts.create(config, means), means),
+          ...(createAskBill && { askBill: createAskBill(config, means) }),
+        }),
       }
     },
   }
@@ -63,7 +69,7 @@ export const QUERY_PROVIDERS: ReadonlyMap<string, QueryEntry> = new Map([
     'wechatpay',
     entry({
       ...{ merchantSection: wechatpayConfig, section: wechatpayQuerySection, bind: bindWechatpayQuery },
-      ...{ create: createWechatpayQuery, bodyBytesMax: BYTES_MAX },
+      ...{ create: createWechatpayQuery, createAskBill: createWechatpayAskBill, bodyBytesMax: BYTES_MAX },
     }),
   ],
   [
@@ -77,7 +83,7 @@ export const QUERY_PROVIDERS: ReadonlyMap<string, QueryEntry> = new Map([
     'alipay',
     entry({
       ...{ merchantSection: alipayConfig, section: alipayQuerySection, bind: bindAlipayQuery },
-      ...{ create: createAlipayQuery, bodyBytesMax: BYTES_MAX },
+      ...{ create: createAlipayQuery, createAskBill: createAlipayAskBill, bodyBytesMax: BYTES_MAX },
     }),
   ],
   [

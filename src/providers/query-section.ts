@@ -10,10 +10,15 @@ export interface QuerySection {
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** https; to the same machine http will do, as nobody else hears it. */
-const baseUrl = z.string().transform((text, context) => {
-  const url = URL.parse(text)
+export function safeUrl(text: unknown): URL | undefined {
+  const url = typeof text === 'string' ? URL.parse(text) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname))
-  if (url !== null && isSafe && url.username + url.password + url.search + url.hash === '') return url
+  return url !== null && isSafe && url.username + url.password === '' ? url : undefined
+}
+
+const baseUrl = z.string().transform((text, context) => {
+  const url = safeUrl(text)
+  if (url !== undefined && url.search + url.hash === '') return url
   // The text is not shown: somebody may have put a password there.
   const message =
     'must be an https address without user, query and fragment; http only to 127.0.0.1, [::1] or localhost'

@@ -43,10 +43,26 @@ export type RefusedReason =
   /** As of a callback. */
   | Exclude<Rejection['kind'], 'signature_probe'>
 
+/** Where the bill of a day is, or why there is none to be had; never `answered`. */
+export type BillPlace =
+  | {
+      readonly kind: 'ready'
+      readonly url: URL
+      /** To fetch it with. */
+      readonly headers: Readonly<Record<string, string>>
+      /** Of the bill as it is when it is unpacked, in hexadecimal; null: the provider says none, and its address is the proof. */
+      readonly sha1: string | null
+    }
+  | QueryAnswer
+/** @param day China's, as `2026-11-11` */
+export type AskBill = (day: string, signal: AbortSignal) => Promise<BillPlace>
+
 /** Asks one provider in one merchant's name. */
 export interface QueryClient {
   /** @param signal ends it early, as `timeout`; whatever happens, no expected failure is thrown */
   readonly ask: (target: QueryTarget, signal: AbortSignal) => Promise<QueryAnswer>
+  /** Left out: it has no bills, or none that we read. */
+  readonly askBill?: AskBill
 }
 
 /** By merchant, then by provider. */

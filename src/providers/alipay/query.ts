@@ -14,6 +14,7 @@ export interface AlipayQueryConfig extends Pick<AlipayConfig, 'keys' | 'sellerId
 
 const TRADE_NO = /^[A-Za-z0-9_-]{1,64}$/
 const OK = '10000'
+export const FORM = { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8' }
 
 /** Asks Alipay about a trade, or one refund of it. An answer is believed only if Alipay signed its very text. */
 export function createAlipayQuery(config: AlipayQueryConfig, means: QueryMeans): QueryClient {
@@ -23,8 +24,7 @@ export function createAlipayQuery(config: AlipayQueryConfig, means: QueryMeans):
       if (bad !== undefined) return refuse('bad_target', bad)
       const [method, content] = questionOf(target)
       const { path, body } = signRequest(method, content, config.caller, means.clock.now())
-      const headers = { 'content-type': 'application/x-www-form-urlencoded;charset=utf-8' }
-      const arrived = await exchange(means, { method: 'POST', path, headers, body }, signal)
+      const arrived = await exchange(means, { method: 'POST', path, headers: FORM, body }, signal)
       if (arrived.kind !== 'arrived') return arrived
       return answerOf(arrived.rawBody, method, target, config, means)
     },
@@ -59,14 +59,7 @@ function answerOf(
   if (opened === undefined) return refuse('malformed', 'body')
   const { answer } = opened
   const { code, sub_code: subCode } = answer
-  if (code !== OK) {
-    // What only says "not now" needs no proof.
-    const isSystem = code === '20000' || (typeof subCode === 'string' && /SYSTEM_ERROR$|unknow-error$/.test(subCode))
-    if (isSystem) return systemError()
-    if (typeof subCode === 'string' && subCode.includes('call-limited')) return rateLimited(limit)
-    if (subCode !== NO_TRADE)
-      return refuse(isOurs(code, subCode) ? 'credentials' : 'provider_error', codeOf(subCode ?? code))
-  }
+  if (code !== OK && subCode !== NO_TRADE) return ofFailure(answer, limit)
   const rejected = verifyAnswer(opened, keys, now)
   if (rejected !== undefined) return ofRejection(rejected.rejection)
   if (code !== OK) return { kind: 'not_found' }
@@ -92,6 +85,14 @@ function answerOf(
 }
 
 const NO_TRADE = 'ACQ.TRADE_NOT_EXIST'
+
+/** What an answer comes to that is no success. What only says "not now" needs no proof. */
+export function ofFailure({ code, sub_code: subCode }: Fields, limit: QueryMeans['limit']): QueryAnswer {
+  const isSystem = code === '20000' || (typeof subCode === 'string' && /SYSTEM_ERROR$|unknow-error$/.test(subCode))
+  if (isSystem) return systemError()
+  if (typeof subCode === 'string' && subCode.includes('call-limited')) return rateLimited(limit)
+  return refuse(isOurs(code, subCode) ? 'credentials' : 'provider_error', codeOf(subCode ?? code))
+}
 
 /** Whether it is our key, our certificate or our rights that Alipay does not take. */
 const isOurs = (code: unknown, subCode: unknown) =>

@@ -70,7 +70,7 @@ function pathOf(target: QueryTarget, { recipient, subMchid }: WechatpayQueryConf
 }
 
 /** While an account changes over, the answer is signed by the key that the question names: the newer kind, if we have it. */
-function wantedSigner(keys: ReadonlyMap<string, PlatformKey>, at: Date): Record<string, string> {
+export function wantedSigner(keys: ReadonlyMap<string, PlatformKey>, at: Date): Record<string, string> {
   const valid = [...keys].filter(([, { validToMs }]) => validToMs >= at.getTime()).map(([serial]) => serial)
   const serial = valid.find((one) => one.startsWith('PUB_KEY_ID_')) ?? valid[0]
   return serial === undefined ? {} : { 'wechatpay-serial': serial }
