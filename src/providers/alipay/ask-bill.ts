@@ -23,8 +23,12 @@ export const createAlipayAskBill =
     if (answer['code'] !== '10000') return ofFailure(answer, means.limit)
     const rejected = verifyAnswer(opened, keys, means.clock.now())
     if (rejected !== undefined) return ofRejection(rejected.rejection)
-    const url = safeUrl(answer['bill_download_url'])
+    const url = overTls(answer['bill_download_url'])
     return url === undefined
       ? refuse('malformed', 'bill_download_url')
       : { kind: 'ready', url, headers: {}, sha1: null }
   }
+
+/** Alipay's samples have an address without TLS, which would leave the bill to whoever is on the way. */
+const overTls = (address: unknown): URL | undefined =>
+  safeUrl(address) ?? (typeof address === 'string' ? safeUrl(address.replace(/^http:/, 'https:')) : undefined)
