@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { AuditReport } from '../reconcile/audit/start.ts'
+import { assertOurs } from './assert-ours.ts'
 import { cliLog, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { shortText, timeOrAgo, userName } from './options.ts'
@@ -39,10 +40,15 @@ async function audit({ env, reach }: CliContext, { since, until, resume, actor }
     if (process.stderr.isTTY) process.stderr.write(`${what}\n`)
   }
   const request = { actor, window, onProgress, reach }
-  const end = await withDatabase(env, (pool) => runAudit(config, pool, request, cliLog(env)))
+  const end = await withDatabase(env, async (pool) => {
+    await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
+    return runAudit(config, pool, request, cliLog(env))
+  })
   if (end.kind === 'busy') return undecided('busy', 'Another audit runs. Wait for it: paidonce audit list')
   if (end.kind === 'nothing_to_resume')
     return undecided('nothing_to_resume', 'The last run was not stopped: leave out --resume.')
+  if (end.kind === 'other_scope')
+    throw new CliFailure(EXIT.usage, end.detail, 'Set it as it was, or leave out --resume: a new run begins.')
   return shown(end.report)
 }
 

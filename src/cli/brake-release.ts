@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { listBrakes } from '../store/list-brakes.ts'
 import { releaseBrake } from '../store/release-brake.ts'
+import { assertOurs } from './assert-ours.ts'
 import { describeScope, installationOf } from './brake-scope.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
@@ -27,8 +28,9 @@ export const addBrakeRelease = (noun: Command, run: Run) =>
     )
 
 function release({ env, dryRun, confirm }: CliContext, id: number, { reason, actor }: Options): Promise<Output> {
-  const { appId, topic } = installationOf(env)
+  const { appId, topicPrefix, topic } = installationOf(env)
   return withDatabase(env, async (pool) => {
+    await assertOurs(pool, appId, topicPrefix)
     const brake = (await listBrakes(pool, null)).find((one) => one.id === id)
     if (brake === undefined)
       throw new CliFailure(EXIT.findings, `There is no brake ${id}, or it is done.`, 'See: paidonce brake list')

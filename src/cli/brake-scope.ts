@@ -35,10 +35,10 @@ export function describeScope({ merchant, outTradeNo, eventType: type }: BrakeSc
   return merchant === null ? `${what} of every merchant` : `${what} of ${merchant}`
 }
 
-export function installationOf(env: NodeJS.ProcessEnv): { readonly appId: string; readonly topic: string } {
+export function installationOf(env: NodeJS.ProcessEnv) {
   const { APP_ID: appId, TOPIC_PREFIX } = readConfig(
     { APP_ID: COMMON.APP_ID, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX, ...POSTGRES },
     env,
   )
-  return { appId, topic: TOPIC_PREFIX + INPUT_TOPIC }
+  return { appId, topicPrefix: TOPIC_PREFIX, topic: TOPIC_PREFIX + INPUT_TOPIC }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { setBrake, BRAKES_MAX } from '../store/set-brake.ts'
+import { assertOurs } from './assert-ours.ts'
 import { describeScope, eventType, installationOf, scopeOf, type ScopeOptions } from './brake-scope.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
@@ -26,11 +27,15 @@ export const addBrakeSet = (noun: Command, run: Run) =>
 
 async function set({ env, dryRun }: CliContext, options: Options): Promise<Output> {
   const scope = scopeOf(options)
-  const { appId, topic } = installationOf(env)
+  const { appId, topicPrefix, topic } = installationOf(env)
   const what = describeScope(scope)
   if (dryRun) return { json: { result: 'would_set' }, text: `would keep back ${what}` }
   const { actor, reason } = options
-  const brake = await withDatabase(env, (pool) => setBrake(pool, appId, topic, { ...scope, actor, reason }))
+  const brake = await withDatabase(env, async (pool) => {
+    // Of topics that it does not know no lane would be told, and it would keep back nothing.
+    await assertOurs(pool, appId, topicPrefix)
+    return setBrake(pool, appId, topic, { ...scope, actor, reason })
+  })
   if (brake.kind === 'too_many')
     throw new CliFailure(EXIT.findings, `${BRAKES_MAX} brakes are set already.`, 'Release some: paidonce brake list')
   const { kind, id, stops, untold } = brake

@@ -3,6 +3,7 @@ import { COMMON, KAFKA, POSTGRES, readConfig, REGISTRY } from '../runtime/config
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { REBUILT_REASONS } from '../store/judge-rebuild.ts'
 import { readLane, type LaneRow } from '../store/lane-row.ts'
+import { assertOurs } from './assert-ours.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, timeOrAgo, userName } from './options.ts'
@@ -50,6 +51,7 @@ async function rebuild({ env, dryRun, confirm, reach }: CliContext, lane: number
   const config = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES, ...REGISTRY }, env)
   const topic = config.TOPIC_PREFIX + INPUT_TOPIC
   return withDatabase(env, async (pool) => {
+    await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
     const row = await readLane(pool, topic, lane)
     if (row === undefined)
       throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')

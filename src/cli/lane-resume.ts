@@ -4,6 +4,7 @@ import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { remedyOf } from '../store/halt.ts'
 import { readLane } from '../store/lane-row.ts'
 import { resumeLane } from '../store/resume-lane.ts'
+import { assertOurs } from './assert-ours.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, userName } from './options.ts'
@@ -35,6 +36,7 @@ function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, ac
   )
   const topic = TOPIC_PREFIX + INPUT_TOPIC
   return withDatabase(env, async (pool) => {
+    await assertOurs(pool, appId, TOPIC_PREFIX)
     const row = await readLane(pool, topic, lane)
     if (row === undefined)
       throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')

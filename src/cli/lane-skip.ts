@@ -3,6 +3,7 @@ import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLane } from '../store/lane-row.ts'
 import { skipRange } from '../store/skip-range.ts'
+import { assertOurs } from './assert-ours.ts'
 import { cliLog, readKafka, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, userName } from './options.ts'
@@ -38,6 +39,7 @@ async function skip({ env, dryRun, confirm }: CliContext, lane: number, options:
   const topic = TOPIC_PREFIX + INPUT_TOPIC
   if (from >= to) throw new CliFailure(EXIT.usage, '--to must be above --from.', 'It is the offset after the last one.')
   return withDatabase(env, async (pool) => {
+    await assertOurs(pool, APP_ID, TOPIC_PREFIX)
     const row = await readLane(pool, topic, lane)
     if (row === undefined) throw unknown(lane, topic)
     if (from < row.appliedOffset) throw applied(row.appliedOffset)

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLaneStatuses, type LaneStatus } from '../store/lane-status.ts'
+import { assertOurs } from './assert-ours.ts'
 import { cliLog, readKafka, withDatabase } from './connect.ts'
 import { alarming, isoOf, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
@@ -17,6 +18,7 @@ async function status({ env }: CliContext): Promise<Output> {
   const { settings, topicPrefix } = await readKafka(env)
   const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
   const lanes = await withDatabase(env, async (pool) => {
+    await assertOurs(pool, appId, topicPrefix)
     const offsets = await createOffsetReader(settings, cliLog(env))
     try {
       return await readLaneStatuses(pool, offsets, { appId, topic: topicPrefix + INPUT_TOPIC })

@@ -2,7 +2,7 @@ import type { TopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import type { Queryable } from '../runtime/postgres.ts'
 import { sayProblem, sortProblems, topicNames, type TopicProblem } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
-import { readTopology, recordTopology } from '../store/topology.ts'
+import { readTopology, recordAppId, recordTopology } from '../store/topology.ts'
 
 /** Topics are not as the lanes need them: the process ends, and the message says what to do. */
 export class WrongTopology extends Error {
@@ -15,6 +15,7 @@ export class MissingTopics extends Error {
 }
 
 export interface CheckOptions {
+  readonly appId: string
   readonly topicPrefix: string
   readonly allowSingleReplica: boolean
 }
@@ -42,7 +43,15 @@ export async function checkTopology(
   if (missing.length > 0 || ofInput === undefined) throw new MissingTopics(missing.map(sayProblem).join('\n'))
   const partitions = await recordTopology(db, input, ofInput)
   assertNone(sortProblems(found, { ...options, partitions }).wrong)
+  await assertOurs(db, input, options.appId)
   return partitions
+}
+
+/** Under another APP_ID there is no ledger: each lane would halt, and those that it belongs to could not go on. */
+async function assertOurs(db: Queryable, input: string, appId: string): Promise<void> {
+  const recorded = await recordAppId(db, input, appId)
+  if (recorded !== undefined && recorded !== appId)
+    throw new WrongTopology(`APP_ID is ${appId}, and the lanes of ${input} are ${recorded}'s: set APP_ID=${recorded}`)
 }
 
 function assertNone(wrong: readonly TopicProblem[]): void {

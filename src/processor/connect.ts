@@ -37,7 +37,7 @@ export async function connectPatiently(
   isStopped: () => boolean,
   say: (missing: string) => void,
 ): Promise<Connections | undefined> {
-  const { TOPIC_PREFIX: topicPrefix, ALLOW_SINGLE_REPLICA: allowSingleReplica } = config
+  const { APP_ID: appId, TOPIC_PREFIX: topicPrefix, ALLOW_SINGLE_REPLICA: allowSingleReplica } = config
   for (let failures = 1; !isStopped(); failures++) {
     // Later on the last error says more.
     const doing = (what: string) => {
@@ -45,7 +45,7 @@ export async function connectPatiently(
     }
     try {
       doing('reading the topics from Kafka')
-      const partitions = await checkTopology(parts.admin, parts.pool, { topicPrefix, allowSingleReplica })
+      const partitions = await checkTopology(parts.admin, parts.pool, { appId, topicPrefix, allowSingleReplica })
       doing('reading the schemas from the registry')
       const codec = await createCodec(config.SCHEMA_REGISTRY_URL, topicPrefix, log)
       doing('connecting to Kafka')

@@ -116,7 +116,8 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
       sampleBills(metrics, await readBillGauges(pool))
     }
     const check = async () => {
-      const options = { topicPrefix: config.TOPIC_PREFIX, allowSingleReplica: config.ALLOW_SINGLE_REPLICA }
+      const { APP_ID: appId, TOPIC_PREFIX: topicPrefix, ALLOW_SINGLE_REPLICA: allowSingleReplica } = config
+      const options = { appId, topicPrefix, allowSingleReplica }
       await checkTopology(admin, pool, options).catch((error: unknown) => {
         if (error instanceof WrongTopology) onFatal(error)
         else throw error

@@ -11,11 +11,20 @@ import { int, intOrNull, ms } from './statement.ts'
 
 export type AuditResult = 'ok' | 'findings' | 'undecided'
 
+/** What a run looks at, beside this database. */
+export interface AuditScope {
+  readonly appId: string
+  readonly inputTopic: string
+  readonly kafkaCluster: string
+}
+
 export interface AuditRun {
   readonly id: number
   readonly actor: string
   readonly sinceMs: number
   readonly untilMs: number
+  /** Null: it was begun by an older version, which did not say. */
+  readonly scope: AuditScope | null
   readonly startedAtMs: number
   readonly finishedAtMs: number | null
   readonly result: AuditResult | null
@@ -36,13 +45,15 @@ export interface StoredFinding {
 /** So many runs are kept with their findings; older ones go when a new one begins. */
 const RUNS_KEPT = 1_000
 
-const COLUMNS = `id, actor, ${ms('since')} as since_ms, ${ms('until')} as until_ms, ${ms('started_at')} as started_ms,
+const COLUMNS = `id, actor, ${ms('since')} as since_ms, ${ms('until')} as until_ms, scope,
+  ${ms('started_at')} as started_ms,
   ${ms('finished_at')} as finished_ms, result, digest, report, orders_after, orders`
 interface Row {
   id: string
   actor: string
   since_ms: string
   until_ms: string
+  scope: AuditScope | null
   started_ms: string
   finished_ms: string | null
   result: AuditResult | null
@@ -56,6 +67,7 @@ const runOf = (row: Row): AuditRun => ({
   actor: row.actor,
   sinceMs: int(row.since_ms),
   untilMs: int(row.until_ms),
+  scope: row.scope,
   startedAtMs: int(row.started_ms),
   finishedAtMs: intOrNull(row.finished_ms),
   ...{
@@ -69,12 +81,12 @@ const runOf = (row: Row): AuditRun => ({
 
 export const beginAudit = (
   pool: pg.Pool,
-  { actor, sinceMs, untilMs }: Pick<AuditRun, 'actor' | 'sinceMs' | 'untilMs'>,
+  { actor, sinceMs, untilMs, scope }: Pick<AuditRun, 'actor' | 'sinceMs' | 'untilMs' | 'scope'>,
 ): Promise<AuditRun> =>
   transaction(pool, async (tx) => {
     const { rows } = await tx.query<Row>(
-      `insert into audit_runs (actor, since, until) values ($1, $2, $3) returning ${COLUMNS}`,
-      [actor, new Date(sinceMs), new Date(untilMs)],
+      `insert into audit_runs (actor, since, until, scope) values ($1, $2, $3, $4) returning ${COLUMNS}`,
+      [actor, new Date(sinceMs), new Date(untilMs), JSON.stringify(scope)],
     )
     for (const table of ['audit_findings', 'audit_lanes'])
       await tx.query(

@@ -24,3 +24,37 @@ export async function recordTopology(db: Queryable, inputTopic: string, partitio
   if (recorded === undefined) throw new Error(`the topology row of ${inputTopic} vanished`)
   return recorded
 }
+
+const KEEP_APP_ID = {
+  name: 'keep-app-id',
+  text: 'update topology set app_id = $2 where topic = $1 and app_id is null',
+}
+const READ_APP_ID = { name: 'read-app-id', text: 'select app_id from topology where topic = $1' }
+
+/**
+ * Records whose lanes these are, once, as groups, ledgers and transactional ids follow from it; never changes it.
+ * @returns the APP_ID that is recorded now; undefined: the topic's row is not there
+ */
+export async function recordAppId(db: Queryable, inputTopic: string, appId: string): Promise<string | undefined> {
+  const read = async () => (await rowsOf<[string | null]>(db, READ_APP_ID, [inputTopic]))[0]?.[0] ?? undefined
+  const recorded = await read()
+  if (recorded !== undefined) return recorded
+  await db.query({ ...KEEP_APP_ID, values: [inputTopic, appId] })
+  return read()
+}
+
+/** An input topic that Postgres knows, by its full name, and whose its lanes are; undefined: nobody has said. */
+export interface Known {
+  readonly topic: string
+  readonly appId: string | undefined
+}
+const KNOWN = {
+  name: 'known-topics',
+  text: `select topic, max(app_id) from (select topic, app_id from topology union all select topic, null from lanes) t
+    group by topic order by topic`,
+}
+export const listTopologies = async (db: Queryable): Promise<Known[]> =>
+  (await rowsOf<[string, string | null]>(db, KNOWN, [])).map(([topic, appId]) => ({
+    topic,
+    appId: appId ?? undefined,
+  }))

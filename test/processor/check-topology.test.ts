@@ -14,7 +14,7 @@ const check = (changed: Readonly<Record<string, Partial<TopicDescription> | null
     ]),
   )
   const admin = { describeTopics: () => Promise.resolve(found) }
-  return checkTopology(admin, unasked, { topicPrefix: 'p.', allowSingleReplica: false })
+  return checkTopology(admin, unasked, { appId: 'paidonce', topicPrefix: 'p.', allowSingleReplica: false })
 }
 
 test('what is wrong ends the process, also while another topic is missing', async () => {

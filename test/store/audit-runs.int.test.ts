@@ -11,7 +11,7 @@ test('of audits the last 1,000 are kept, with what they found', () =>
        lanes as (insert into audit_lanes (run_id, lane, report) select id, 0, '{}' from runs)
        insert into audit_findings (run_id, lane, finding, document) select id, 0, 'missing', '{}' from runs`,
     )
-    const { id } = await beginAudit(pool, { actor: 'bob', sinceMs: 0, untilMs: 1 })
+    const { id } = await beginAudit(pool, { actor: 'bob', sinceMs: 0, untilMs: 1, scope: null })
     expect([await rowsIn(pool, 'audit_runs'), await rowsIn(pool, 'audit_lanes')]).toEqual([1_000, 999])
     expect(await rowsIn(pool, 'audit_findings')).toBe(999)
     expect((await listAudits(pool, 1))[0]).toMatchObject({ id, actor: 'bob' })

@@ -7,15 +7,12 @@ import { createPartitionReader, OffsetGone } from '../../runtime/kafka/partition
 import type { Log } from '../../runtime/log.ts'
 import type { TransactionStep } from '../../runtime/postgres.ts'
 import { createEventReader } from '../../schemas/event-reader.ts'
-import { INPUT_TOPIC } from '../../schemas/topics.ts'
 import {
-  beginAudit,
   finishAudit,
   readAuditFindings,
   readAuditLanes,
   saveAuditLane,
   saveAuditOrders,
-  stoppedAudit,
   type AuditResult,
   type AuditRun,
 } from '../../store/audit-runs.ts'
@@ -24,6 +21,7 @@ import { listLanes } from '../../store/lane-row.ts'
 import { readTopology } from '../../store/topology.ts'
 import { auditLane, type LaneReport } from './audit-lane.ts'
 import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
+import { beginRun, scopeOf, type AuditWindow, type Begun } from './begin.ts'
 import type { AuditConfig } from './config.ts'
 import type { AuditCrashPoint } from './crash-points.ts'
 import { FINDINGS, noCounts, type Counts, type Finding } from './finding.ts'
@@ -32,7 +30,7 @@ import type { Undecided } from './lane-window.ts'
 export interface AuditRequest {
   readonly actor: string
   /** The window; left out: the run that was stopped goes on. */
-  readonly window: { readonly sinceMs: number; readonly untilMs: number } | undefined
+  readonly window: AuditWindow | undefined
   /** Told after each lane, and of the orders now and then. */
   readonly onProgress: (what: string) => void
   /** Called at each crash point. Does nothing in production. */
@@ -57,7 +55,7 @@ export type AuditEnd =
   | { readonly kind: 'done'; readonly report: AuditReport }
   /** Another audit runs. */
   | { readonly kind: 'busy' }
-  | { readonly kind: 'nothing_to_resume' }
+  | Exclude<Begun, { kind: 'run' }>
 
 /** Any number that nothing else in the database locks. */
 const LOCK = 7_205_711_306
@@ -94,17 +92,19 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       await client.query('select set_config($1, $2, false)', [name, value])
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     if (rows[0]?.mine !== true) return { kind: 'busy' }
-    const { window, actor, reach = reachNothing } = request
+    const { reach = reachNothing } = request
+    const scope = await scopeOf(config, log)
     await reach('audit_before_begin')
-    const run = window === undefined ? await stoppedAudit(pool) : await beginAudit(pool, { actor, ...window })
-    if (run === undefined) return { kind: 'nothing_to_resume' }
+    const begun = await beginRun(pool, request, scope)
+    if (begun.kind !== 'run') return begun
+    const { run } = begun
     await reach('audit_begun')
     const offsets = await createOffsetReader(settings, log)
     try {
       const events = createEventReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX)
       const readers = { partitions, events, topicPrefix: config.TOPIC_PREFIX }
-      const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
       const { sinceMs, untilMs } = run
+      const { inputTopic } = scope
       const options = { db: client, offsets, readers, appId: config.APP_ID, inputTopic, sinceMs, untilMs }
       const lanes = await auditLanes(pool, run, options, request)
       const orders = await judgeOrders(pool, client, run, lanes, request)
