@@ -1,5 +1,6 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int2s, int8s } from './bind.ts'
+import { rangeOf, type ImportedRange } from './imported-ranges.ts'
 import { int, intOrNull, ms, rowsOf } from './statement.ts'
 
 /** What an event's message must say. */
@@ -15,18 +16,21 @@ export interface AuditRow {
   readonly amountMinor: number | null
   readonly currency: string | null
   readonly paymentRef: string | null
+  readonly createdAtMs: number
 }
 
-const COLUMNS = 'lane_seq, event_id, topic, kind, merchant, key, sequence, cause, amount_minor, currency, payment_ref'
+const COLUMNS = `lane_seq, event_id, topic, kind, merchant, key, sequence, cause, amount_minor, currency, payment_ref,
+  ${ms('created_at')}`
 type Row = [
   ...[laneSeq: unknown, eventId: string, topic: string, kind: string, merchant: string | null, key: string],
   ...[sequence: number | null, cause: string, amountMinor: unknown, currency: string | null, paymentRef: string | null],
+  createdAtMs: unknown,
 ]
 const rowOf = (row: Row): AuditRow => ({
   laneSeq: int(row[0]),
   ...{ eventId: row[1], topic: row[2], kind: row[3], merchant: row[4], key: row[5], sequence: row[6], cause: row[7] },
   amountMinor: intOrNull(row[8]),
-  ...{ currency: row[9], paymentRef: row[10] },
+  ...{ currency: row[9], paymentRef: row[10], createdAtMs: int(row[11]) },
 })
 
 const BY_NUMBER = {
@@ -81,19 +85,78 @@ export async function nextEvent(db: Queryable, lane: number, from: number): Prom
   return row && { laneSeq: int(row[0]), createdAtMs: int(row[1]) }
 }
 
+/** The lane's first event from a number on that is in none of these ranges; undefined: it has none. */
+export async function nextOrdinary(
+  db: Queryable,
+  lane: number,
+  from: number,
+  ranges: readonly ImportedRange[],
+): Promise<NumberedAt | undefined> {
+  for (let at = from; ;) {
+    const next = await nextEvent(db, lane, behind(ranges, at))
+    const range = next && rangeOf(ranges, next.laneSeq)
+    if (range === undefined) return next
+    at = range.below
+  }
+}
+
+/** The first number from one on that is in none of these ranges. */
+export function behind(ranges: readonly ImportedRange[], laneSeq: number): number {
+  const range = rangeOf(ranges, laneSeq)
+  return range === undefined ? laneSeq : behind(ranges, range.below)
+}
+
 /**
- * The number of the lane's first event that was written at a time or after it, as numbers rise with the time; `nextSeq`
- * if there is none. Some twenty probes of the key, as no index has the time.
+ * The number of the lane's first event that was written at a time or after it, as numbers rise with the time but in
+ * these ranges, which are passed over; `nextSeq` if there is none. Some twenty probes of the key, as no index has the time.
  */
-export async function firstNumberAt(db: Queryable, lane: number, nextSeq: number, atMs: number): Promise<number> {
+export async function firstNumberAt(
+  db: Queryable,
+  lane: number,
+  nextSeq: number,
+  atMs: number,
+  ranges: readonly ImportedRange[],
+): Promise<number> {
   let [low, high] = [0, nextSeq]
   while (low < high) {
     const middle = Math.floor((low + high) / 2)
-    const next = await nextEvent(db, lane, middle)
+    const next = await nextOrdinary(db, lane, middle, ranges)
     if (next === undefined || next.createdAtMs >= atMs) high = middle
     else low = next.laneSeq + 1
   }
-  return (await nextEvent(db, lane, low))?.laneSeq ?? nextSeq
+  return (await nextOrdinary(db, lane, low, ranges))?.laneSeq ?? nextSeq
+}
+
+const WRITTEN = {
+  name: 'audit-written-between',
+  text: `select min(lane_seq) filter (where created_at >= $3 and created_at < $4), ${ms('min(created_at)')}
+    from events where lane = ($1::int2[])[1] and lane_seq >= ($2::int8[])[1] and lane_seq < ($2::int8[])[2]`,
+}
+/** Of a range: the first number that was written between two times, and when the oldest row was. */
+export async function writtenBetween(
+  db: Queryable,
+  lane: number,
+  { from, below }: ImportedRange,
+  window: { readonly sinceMs: number; readonly untilMs: number },
+): Promise<{ readonly first: number | undefined; readonly oldestMs: number | undefined }> {
+  const times = [new Date(window.sinceMs - 1), new Date(window.untilMs + 1)]
+  const [row] = await rowsOf<[unknown, unknown]>(db, WRITTEN, [int2s([lane]), int8s([from, below]), ...times])
+  return { first: intOrNull(row?.[0] ?? null) ?? undefined, oldestMs: intOrNull(row?.[1] ?? null) ?? undefined }
+}
+
+const FIRST_IMPORTED = {
+  name: 'audit-first-imported',
+  text: `select min(lane_seq) from imported_events
+    where lane = ($1::int2[])[1] and lane_seq >= ($2::int8[])[1] and lane_seq < ($2::int8[])[2]`,
+}
+/** The range's first number that has not been derived again. */
+export async function firstImported(
+  db: Queryable,
+  lane: number,
+  { from, below }: ImportedRange,
+): Promise<number | undefined> {
+  const [row] = await rowsOf<[unknown]>(db, FIRST_IMPORTED, [int2s([lane]), int8s([from, below])])
+  return intOrNull(row?.[0] ?? null) ?? undefined
 }
 
 const IMPORTED = {

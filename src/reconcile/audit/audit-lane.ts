@@ -4,7 +4,7 @@ import { endOfAll, hiddenBehind, tailFrom, type OutputRange } from '../../schema
 import { OUTPUT_TOPICS } from '../../schemas/topics.ts'
 import { eventPages, type AuditRow } from '../../store/audit-events.ts'
 import { FINDINGS, lineOf, NAMELESS, noCounts, type Counts, type Finding } from './finding.ts'
-import { laneWindow, type LaneWindow, type Undecided, type WindowOptions } from './lane-window.ts'
+import { isWithin, laneWindow, piecesOf, type LaneWindow, type Undecided, type WindowOptions } from './lane-window.ts'
 import { scanTopic, type Scanned, type TopicScan } from './scan-topic.ts'
 import { createSeen } from './seen.ts'
 
@@ -51,12 +51,12 @@ export async function auditLane(
     counts[finding.finding] += 1
     if (findings.length < NAMED_MAX) findings.push(finding)
   }
-  const seen = createSeen(window.from, window.below)
+  const seen = createSeen(0, window.nextSeq)
   const scan: TopicScan = { db, readers, window, seen, report: found }
   const topics = new Map<string, TopicState>()
   for (const topic of OUTPUT_TOPICS) {
     const range = { topic, lane, ...(await offsets.logRange(readers.topicPrefix + topic, lane)) }
-    const tail = await tailFrom(readers, range, window.from)
+    const tail = await tailFrom(readers, range, window.lowest)
     topics.set(topic, { range, readFrom: tail.start, isHidden: false, ...(await scanTopic(scan, tail)) })
   }
   let rows = await compareRows(scan, topics)
@@ -128,8 +128,9 @@ async function compareRows({ db, readers, window, seen }: TopicScan, topics: Rea
   const unread = new Set<string>()
   const [trimmed, hidden] = [new Map<string, number>(), new Map<string, number>()]
   let [events, more] = [0, 0]
-  for await (const page of eventPages(db, window.lane, window.from, window.below))
+  for await (const page of pagesOf(db, window))
     for (const row of page) {
+      if (!isWithin(window, row.laneSeq, row.createdAtMs)) continue
       events += 1
       digest.update(digestLine(row))
       if (seen.has(row.laneSeq)) continue
@@ -152,6 +153,10 @@ async function compareRows({ db, readers, window, seen }: TopicScan, topics: Rea
     undecided.push({ lane, reason: 'open_transaction', detail })
   }
   return { events, missing, more, unread, undecided, digest: digest.digest('hex') }
+}
+
+async function* pagesOf(db: TopicScan['db'], window: LaneWindow) {
+  for (const { from, below } of piecesOf(window)) yield* eventPages(db, window.lane, from, below)
 }
 
 /** Retention removes a log's beginning, and nothing else. */

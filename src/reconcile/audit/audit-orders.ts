@@ -4,6 +4,7 @@ import type { Routes } from '../../orders/routes.ts'
 import { snapshotOn } from '../../runtime/postgres.ts'
 import { readAuditOrders } from '../../store/audit-orders.ts'
 import type { AuditedOrder } from './audited-order.ts'
+import { keptSince } from './kept-since.ts'
 import { lineOf, noCounts, type Counts, type Finding } from './finding.ts'
 import { judgeOrder } from './judge-order.ts'
 
@@ -22,8 +23,7 @@ export interface OrdersOptions {
   readonly sinceMs: number
   readonly untilMs: number
   readonly routes: Routes
-  /** Events from before it may be dropped; undefined: all are kept. */
-  readonly keptSinceMs: number | undefined
+  readonly inputTopic: string
 }
 
 export interface OrdersPage {
@@ -35,19 +35,26 @@ export interface OrdersPage {
 
 /** Judges the orders that changed in the window, a page at a time, in the order of their ids. */
 export async function* auditOrders(
-  { client, sinceMs, untilMs, routes, keptSinceMs }: OrdersOptions,
+  { client, sinceMs, untilMs, routes, inputTopic }: OrdersOptions,
   from: { readonly afterId: number; readonly report: OrdersReport },
 ): AsyncGenerator<OrdersPage> {
   let { afterId, report } = from
   for (;;) {
-    const orders = await snapshotOn(client, (tx) => readAuditOrders(tx, { afterId, sinceMs, untilMs }))
+    const { orders, found: all } = await snapshotOn(client, async (tx) => {
+      const page = await readAuditOrders(tx, { afterId, sinceMs, untilMs })
+      const found = page.map((order) => judgeOrder(order, routes))
+      if (found.every(({ length }) => length === 0)) return { orders: page, found }
+      // A day may be dropped at any time, and takes its events with it: what lacks those is asked about at this moment.
+      const kept = await keptSince(tx, inputTopic)
+      return { orders: page, found: page.map((order) => judgeOrder(order, routes, kept.get(order.lane))) }
+    })
     const last = orders.at(-1)
     if (last === undefined) return
     const findings: Finding[] = []
     let { digest } = report
     const counts = { ...report.counts }
-    for (const order of orders) {
-      const found = judgeOrder(order, routes, keptSinceMs)
+    for (const [index, order] of orders.entries()) {
+      const found = all[index] ?? []
       for (const { finding } of found) counts[finding] += 1
       findings.push(...found)
       digest = createHash('sha256').update(digest).update(digestLine(order, found)).digest('hex')

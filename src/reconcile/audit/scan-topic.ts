@@ -2,8 +2,10 @@ import type { Queryable } from '../../runtime/postgres.ts'
 import type { SentEvent } from '../../schemas/event-reader.ts'
 import { readOutput, type OutputRange, type OutputReaders, type OutputRecord } from '../../schemas/output-log.ts'
 import { eventsByNumber, importedAmong, type AuditRow } from '../../store/audit-events.ts'
+import { rangeOf } from '../../store/imported-ranges.ts'
 import { bounded, NAMELESS, type Finding, type FindingKind } from './finding.ts'
-import type { LaneWindow } from './lane-window.ts'
+import { keptOf } from './kept-since.ts'
+import { isWithin, type LaneWindow } from './lane-window.ts'
 import type { Seen } from './seen.ts'
 
 export interface TopicScan {
@@ -25,8 +27,9 @@ export interface Scanned {
  * whether it was met before, and whether it stands in its place. What stands there once and rightly is `seen`.
  */
 export async function scanTopic(scan: TopicScan, range: OutputRange): Promise<Scanned> {
-  const { db, readers, window } = scan
+  const { db, readers } = scan
   const { lane } = range
+  let { window } = scan
   let [messages, highest] = [0, -1]
   let first: number | undefined
   for await (const page of readOutput(readers, range)) {
@@ -35,14 +38,17 @@ export async function scanTopic(scan: TopicScan, range: OutputRange): Promise<Sc
     // In this order: a lane moves a number from the one table to the other.
     const imported = await importedAmong(db, lane, numbers)
     const rows = await eventsByNumber(db, lane, numbers)
+    // A day that was dropped meanwhile has taken its rows: they are old, and not unknown.
+    if (numbers.some((number) => number >= window.oldest && !rows.has(number) && !imported.has(number)))
+      window = { ...window, ...(await keptOf(db, lane, window.nextSeq, window.ranges)) }
     for (const record of page) {
-      const judged = judgeRecord(record, range, rows, imported, scan, highest)
+      const judged = judgeRecord(record, range, rows, imported, { ...scan, window }, highest)
       if (judged === undefined) continue
       first ??= judged
       highest = Math.max(highest, judged)
     }
   }
-  return { messages, first: first === undefined ? undefined : Math.max(first, window.oldest) }
+  return { messages, first }
 }
 
 /** @returns the number of an event of the lane that Postgres has too */
@@ -70,10 +76,13 @@ function judgeRecord(
   if (event.lane !== lane) say('extra', event, `it says lane ${event.lane}`)
   else if (row === undefined) {
     const isOld = laneSeq >= 0 && laneSeq < window.oldest && highest < window.oldest
+    // It is out, and a rebuild will tell Postgres of it: `postgres_set_back`.
+    const isSetBack = laneSeq >= window.nextSeq && laneSeq < window.outBelow
     if (imported.has(laneSeq)) {
-      const isFirst = isWithin(window, laneSeq) && seen.add(laneSeq)
+      const atMs = rangeOf(window.ranges, laneSeq)?.atMs ?? NaN
+      const isFirst = isWithin(window, laneSeq, atMs) && seen.add(laneSeq)
       if (isFirst && !window.isCatchingUp) say('extra', event, OUT_ALREADY)
-    } else if (!isOld) say('extra', event, 'Postgres has no event with this number')
+    } else if (!isOld && !isSetBack) say('extra', event, 'Postgres has no event with this number')
   } else if (row.eventId !== event.eventId || row.topic !== topic) {
     say('extra', event, `number ${laneSeq} is ${row.eventId} in ${row.topic}`)
   } else {
@@ -85,8 +94,6 @@ function judgeRecord(
 
 const OUT_ALREADY = 'it went out before Postgres was set back, and nothing has caused it again'
 
-const isWithin = ({ from, below }: LaneWindow, laneSeq: number) => laneSeq >= from && laneSeq < below
-
 function judgeEvent(
   event: SentEvent,
   row: AuditRow,
@@ -94,7 +101,7 @@ function judgeEvent(
   say: (finding: FindingKind, detail: string) => void,
 ): void {
   const { laneSeq } = event
-  if (!isWithin(window, laneSeq)) {
+  if (!isWithin(window, laneSeq, row.createdAtMs)) {
     // Older than the window, and behind what is younger: it is not in its place.
     if (laneSeq < highest && laneSeq < window.from) say('late', `it stands behind number ${highest}`)
     return

@@ -107,7 +107,7 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
       const { inputTopic } = scope
       const options = { db: client, offsets, readers, appId: config.APP_ID, inputTopic, sinceMs, untilMs }
       const lanes = await auditLanes(pool, run, options, request)
-      const orders = await judgeOrders(pool, client, run, lanes, request)
+      const orders = await judgeOrders(pool, client, run, inputTopic, request)
       await reach('audit_judged')
       const gone = [...(await lanesLacking(pool, inputTopic, lanes.length)), ...(await notArchived(client, run))]
       const report = await conclude(pool, run, lanes, orders, gone)
@@ -171,16 +171,14 @@ async function judgeOrders(
   pool: pg.Pool,
   client: pg.Client,
   run: AuditRun,
-  lanes: readonly LaneReport[],
+  inputTopic: string,
   { onProgress, reach = reachNothing }: AuditRequest,
 ): Promise<OrdersReport> {
-  const keptSince = Math.max(...lanes.map(({ keptSinceMs }) => keptSinceMs ?? -Infinity), -Infinity)
   const { sinceMs, untilMs, ordersAfter } = run
   let report = (run.orders as OrdersReport | null) ?? NO_ORDERS
   let named = 0
-  const options = { client, sinceMs, untilMs, routes: DEFAULT_ROUTES }
-  const keptSinceMs = Number.isFinite(keptSince) ? keptSince : undefined
-  for await (const page of auditOrders({ ...options, keptSinceMs }, { afterId: ordersAfter, report })) {
+  const options = { client, sinceMs, untilMs, inputTopic, routes: DEFAULT_ROUTES }
+  for await (const page of auditOrders(options, { afterId: ordersAfter, report })) {
     report = page.report
     const findings = page.findings.slice(0, Math.max(0, FINDINGS_SHOWN_MAX - named)).map(stored)
     named += findings.length

@@ -123,3 +123,16 @@ test('events from before those that are kept are not missed', () => {
     { finding: 'missing', kind: 'anomaly_opened' },
   ])
 })
+
+test('an order with a thousand partial refunds: right, and what one of them lacks is all that is found', () => {
+  const refunds = Array.from({ length: 1_000 }, (_, n) =>
+    fact(aRefund('p', 1, { providerRef: `refund-${n}`, amountKind: 'individual' })),
+  )
+  const order = auditedOf(replay([...PAID, ...refunds]), 1)
+  expect(order.events).toHaveLength(3 + 3_000)
+  expect(judge(order)).toEqual([])
+  const [lost] = order.events.filter(({ cause }) => cause.endsWith('refund-700'))
+  expect(judge({ ...order, events: order.events.filter((event) => event !== lost) })).toMatchObject([
+    { finding: 'missing', eventId: lost?.eventId },
+  ])
+})
