@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { AuditReport } from '../reconcile/audit/start.ts'
 import { assertOurs } from './assert-ours.ts'
-import { cliLog, withDatabase } from './connect.ts'
+import { ANSWERING, cliLog, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { shortText, timeOrAgo, userName } from './options.ts'
 import { isoOf, listing, table, type Output } from './render.ts'
@@ -40,10 +40,14 @@ async function audit({ env, reach }: CliContext, { since, until, resume, actor }
     if (process.stderr.isTTY) process.stderr.write(`${what}\n`)
   }
   const request = { actor, window, onProgress, reach }
-  const end = await withDatabase(env, async (pool) => {
-    await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
-    return runAudit(config, pool, request, cliLog(env))
-  })
+  const end = await withDatabase(
+    env,
+    async (pool) => {
+      await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
+      return runAudit(config, pool, request, cliLog(env))
+    },
+    ANSWERING,
+  )
   if (end.kind === 'busy') return undecided('busy', 'Another audit runs. Wait for it: paidonce audit list')
   if (end.kind === 'nothing_to_resume')
     return undecided('nothing_to_resume', 'The last run was not stopped: leave out --resume.')

@@ -4,7 +4,7 @@ import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { REBUILT_REASONS } from '../store/judge-rebuild.ts'
 import { readLane, type LaneRow } from '../store/lane-row.ts'
 import { assertOurs } from './assert-ours.ts'
-import { withDatabase } from './connect.ts'
+import { ANSWERING, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, timeOrAgo, userName } from './options.ts'
 import { rebuildLedger, type RebuildResult } from './rebuild-ledger.ts'
@@ -50,19 +50,23 @@ const sendAgainSince = (text: string): Date =>
 async function rebuild({ env, dryRun, confirm, reach }: CliContext, lane: number, options: Options): Promise<Output> {
   const config = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES, ...REGISTRY }, env)
   const topic = config.TOPIC_PREFIX + INPUT_TOPIC
-  return withDatabase(env, async (pool) => {
-    await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
-    const row = await readLane(pool, topic, lane)
-    if (row === undefined)
-      throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
-    assertRebuildable(row, options)
-    const why = `${row.halted?.reason ?? ''}: ${row.halted?.detail ?? ''}`
-    if (!dryRun)
-      await confirm(`Lane ${lane} is halted by ${why}\nWrite its ledger anew, from the output topics, and resume it?`)
-    const { reason, actor, notRestored: isVouched = false, fromStart = false, sendAgain } = options
-    const request = { row, reason, actor, isVouched, fromStart, sendAgainSince: sendAgain, dryRun, reach }
-    return shown(lane, await rebuildLedger(pool, env, config, request))
-  })
+  return withDatabase(
+    env,
+    async (pool) => {
+      await assertOurs(pool, config.APP_ID, config.TOPIC_PREFIX)
+      const row = await readLane(pool, topic, lane)
+      if (row === undefined)
+        throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
+      assertRebuildable(row, options)
+      const why = `${row.halted?.reason ?? ''}: ${row.halted?.detail ?? ''}`
+      if (!dryRun)
+        await confirm(`Lane ${lane} is halted by ${why}\nWrite its ledger anew, from the output topics, and resume it?`)
+      const { reason, actor, notRestored: isVouched = false, fromStart = false, sendAgain } = options
+      const request = { row, reason, actor, isVouched, fromStart, sendAgainSince: sendAgain, dryRun, reach }
+      return shown(lane, await rebuildLedger(pool, env, config, request))
+    },
+    ANSWERING,
+  )
 }
 
 function assertRebuildable({ lane, halted }: LaneRow, { fromStart = false }: Options): void {

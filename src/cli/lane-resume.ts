@@ -5,7 +5,7 @@ import { remedyOf } from '../store/halt.ts'
 import { readLane } from '../store/lane-row.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { assertOurs } from './assert-ours.ts'
-import { withDatabase } from './connect.ts'
+import { ANSWERING, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, userName } from './options.ts'
 import type { Output } from './render.ts'
@@ -35,20 +35,25 @@ function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, ac
     env,
   )
   const topic = TOPIC_PREFIX + INPUT_TOPIC
-  return withDatabase(env, async (pool) => {
-    await assertOurs(pool, appId, TOPIC_PREFIX)
-    const row = await readLane(pool, topic, lane)
-    if (row === undefined)
-      throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
-    if (row.halted === undefined) return { json: { lane, result: 'not_halted' }, text: `Lane ${lane} is not halted.` }
-    const why = `${row.halted.reason}: ${row.halted.detail}`
-    if (dryRun) return { json: { lane, result: 'would_resume', halted: row.halted.reason }, text: `would clear ${why}` }
-    await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason, lane)}\nResume it?`)
-    const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
-    const text =
-      resumed.kind === 'resumed'
-        ? `Lane ${lane} goes on, and halts again if the cause stands: paidonce lane status`
-        : `Lane ${lane} is not halted any more.`
-    return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }
-  })
+  return withDatabase(
+    env,
+    async (pool) => {
+      await assertOurs(pool, appId, TOPIC_PREFIX)
+      const row = await readLane(pool, topic, lane)
+      if (row === undefined)
+        throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
+      if (row.halted === undefined) return { json: { lane, result: 'not_halted' }, text: `Lane ${lane} is not halted.` }
+      const why = `${row.halted.reason}: ${row.halted.detail}`
+      if (dryRun)
+        return { json: { lane, result: 'would_resume', halted: row.halted.reason }, text: `would clear ${why}` }
+      await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason, lane)}\nResume it?`)
+      const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
+      const text =
+        resumed.kind === 'resumed'
+          ? `Lane ${lane} goes on, and halts again if the cause stands: paidonce lane status`
+          : `Lane ${lane} is not halted any more.`
+      return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }
+    },
+    ANSWERING,
+  )
 }

@@ -3,7 +3,7 @@ import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { readLaneStatuses, type LaneStatus } from '../store/lane-status.ts'
 import { assertOurs } from './assert-ours.ts'
-import { cliLog, readKafka, withDatabase } from './connect.ts'
+import { ANSWERING, cliLog, readKafka, withDatabase } from './connect.ts'
 import { alarming, isoOf, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
 
@@ -17,15 +17,19 @@ async function status({ env }: CliContext): Promise<Output> {
   const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES }, env)
   const { settings, topicPrefix } = await readKafka(env)
   const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
-  const lanes = await withDatabase(env, async (pool) => {
-    await assertOurs(pool, appId, topicPrefix)
-    const offsets = await createOffsetReader(settings, cliLog(env))
-    try {
-      return await readLaneStatuses(pool, offsets, { appId, topic: topicPrefix + INPUT_TOPIC })
-    } finally {
-      await offsets.close()
-    }
-  })
+  const lanes = await withDatabase(
+    env,
+    async (pool) => {
+      await assertOurs(pool, appId, topicPrefix)
+      const offsets = await createOffsetReader(settings, cliLog(env))
+      try {
+        return await readLaneStatuses(pool, offsets, { appId, topic: topicPrefix + INPUT_TOPIC })
+      } finally {
+        await offsets.close()
+      }
+    },
+    ANSWERING,
+  )
   const halted = lanes.filter((lane) => lane.halted !== undefined)
   const head = ['lane', 'state', 'applied', 'log end', 'lag', 'next', 'ledger', 'not emitted', 'settled', 'fences']
   const rows = lanes.map(({ lane, row, ...of }) => [

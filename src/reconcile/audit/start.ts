@@ -5,6 +5,7 @@ import { kafkaSettings } from '../../runtime/kafka/connection.ts'
 import { createOffsetReader } from '../../runtime/kafka/offset-reader.ts'
 import { createPartitionReader, OffsetGone } from '../../runtime/kafka/partition-reader.ts'
 import type { Log } from '../../runtime/log.ts'
+import { endConnections } from '../../runtime/end-connections.ts'
 import type { TransactionStep } from '../../runtime/postgres.ts'
 import { createEventReader } from '../../schemas/event-reader.ts'
 import {
@@ -118,7 +119,7 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
     }
   } finally {
     await partitions.close()
-    await client.end()
+    await endConnections(() => client.end(), [client])
   }
 }
 
