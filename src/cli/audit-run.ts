@@ -47,13 +47,29 @@ async function audit({ env, reach }: CliContext, { since, until, resume, actor }
       return runAudit(config, pool, request, cliLog(env))
     },
     ANSWERING,
-  )
+  ).finally(listening())
   if (end.kind === 'busy') return undecided('busy', 'Another audit runs. Wait for it: paidonce audit list')
   if (end.kind === 'nothing_to_resume')
     return undecided('nothing_to_resume', 'The last run was not stopped: leave out --resume.')
   if (end.kind === 'other_scope')
     throw new CliFailure(EXIT.usage, end.detail, 'Set it as it was, or leave out --resume: a new run begins.')
   return shown(end.report)
+}
+
+/**
+ * A container's first process ends by no signal that it does not listen to. What is kept of a run is whole at any moment,
+ * so it may end where it is.
+ * @returns to be called at the run's end
+ */
+function listening(): () => void {
+  const stop = () => {
+    process.stderr.write('Stopped; nothing was decided. Go on with: paidonce audit run --resume\n')
+    process.exit(EXIT.undecided)
+  }
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, stop)
+  return () => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.removeListener(name, stop)
+  }
 }
 
 const undecided = (result: string, text: string): Output => ({ json: { result }, text, undecided: true })

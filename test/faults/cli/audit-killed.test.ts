@@ -86,6 +86,27 @@ test.each(AUDIT_CRASH_POINTS)('kill -9 at %s, and --resume: the same digest, eac
   expect(rows).toEqual([{ n: whole.findings.length }])
 })
 
+test.each([
+  ['SIGINT', 'audit_lane_judged'],
+  ['SIGTERM', 'audit_page_commit_sent'],
+] as const)('%s at %s: exit 3, it says how to go on, and does: the same digest', async (signal, point) => {
+  const child = startCrashingCli(it, ['audit', 'run', ...window], point, 'stop', 2)
+  await child.reached(60_000)
+  child.signal(signal)
+  child.signal('SIGCONT')
+  expect(await child.exited).toEqual({ code: 3, signal: null })
+  const { id, digest } = await lastRun()
+  expect(digest).toBeNull()
+  await until('its lock is free', async () => {
+    const { rowCount } = await it.database.pool.query(
+      `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,
+    )
+    return rowCount === 0
+  })
+  const { digest: same, counts, findings } = whole
+  expect(await audit('--resume')).toMatchObject({ code: 1, run: id, digest: same, counts, findings })
+})
+
 test('killed again and again while it goes on', async () => {
   const points = ['audit_lane_after_commit', 'audit_lane_judged', 'audit_page_after_commit', 'audit_judged'] as const
   const { id } = await lastRun()
