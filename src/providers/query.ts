@@ -16,6 +16,8 @@ export type QueryAnswer =
       /** As it arrived, with the headers that verifying it again needs. */
       readonly rawBody: Buffer
       readonly rawHeaders: Readonly<Record<string, string>>
+      /** Facts are of others only: the refund that was asked about is on its way. */
+      readonly isUndecided?: boolean
     }
   /** The provider does not know such an order or refund; it may yet. */
   | { readonly kind: 'not_found' }

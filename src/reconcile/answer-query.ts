@@ -30,6 +30,8 @@ export async function answerQuery(
   if (order === undefined || !isNeeded(query)) return { settlement: { kind: 'remove' } }
   const lookAtMs = () => clock.now().getTime() + schedule.lookMs
   if (query.isDone) return { settlement: { kind: 'later', dueAtMs: lookAtMs() } }
+  // What a provider says is as old as the question, however long it takes to say it.
+  const sinceMs = clock.now().getTime()
   const told = await askAll(query.merchant, whomToAsk(clients, ref), targetOf(order.outTradeNo, ref), signal, deps)
   await reach('query_answered')
   if (told.learnt.length > 0) {
@@ -39,12 +41,13 @@ export async function answerQuery(
         settlement: settlementOf(
           query,
           { ...told, outcome: 'failed', answer: `too large: ${published.bytes} bytes` },
+          sinceMs,
           deps,
         ).settlement,
       }
     await reach('query_published')
   } else if (signal.aborted) return { settlement: { kind: 'later', dueAtMs: clock.now().getTime() } }
-  return settlementOf(query, told, deps)
+  return settlementOf(query, told, sinceMs, deps)
 }
 
 /** An order that is paid, closed or refunded, and holds no fact, has nothing to ask. */
@@ -52,9 +55,14 @@ function isNeeded({ order, ref }: LeasedQuery): boolean {
   return ref !== PAYMENT_REF || order?.status === 'pending' || (order?.heldCount ?? 0) > 0
 }
 
-function settlementOf(query: LeasedQuery, told: Told, { schedule, clock, random = Math.random }: AnswerDeps) {
+function settlementOf(
+  query: LeasedQuery,
+  told: Told,
+  sinceMs: number,
+  { schedule, clock, random = Math.random }: AnswerDeps,
+) {
   const nowMs = clock.now().getTime()
-  const asked = { attempts: query.attempts + 1, outcome: told.outcome, nowMs, afterMs: told.afterMs }
+  const asked = { attempts: query.attempts + 1, outcome: told.outcome, sinceMs, nowMs, afterMs: told.afterMs }
   const settle = (next: Next) => ({ kind: next.kind, dueAtMs: next.dueAtMs, askedAtMs: nowMs, answer: told.answer })
   if (query.ref !== PAYMENT_REF) {
     const next = afterHint(schedule, asked, random())

@@ -60,9 +60,11 @@ export async function askAll(
     return [{ merchant, provider, source: 'query', receivedAtMs, rawBody, rawHeaders, messages }]
   })
   const isFailed = answers.some(([, { kind }]) => kind === 'try_later' || kind === 'refused')
+  // Whoever told of something else than the payment, or of another refund, has not answered for the others.
+  const isDecided = isFailed ? learnt.some(isPayment) : !answers.some(([, answer]) => isUndecided(answer))
   return {
     learnt,
-    outcome: learnt.length > 0 ? 'learnt' : isFailed ? 'failed' : 'nothing',
+    outcome: learnt.length > 0 && isDecided ? 'learnt' : isFailed ? 'failed' : 'nothing',
     answer: answers.map(([provider, answer]) => `${provider}: ${wordsOf(answer)}`).join('; ') || 'nobody to ask',
     afterMs: Math.max(0, ...answers.map(([, answer]) => (answer.kind === 'try_later' ? (answer.afterMs ?? 0) : 0))),
   }
@@ -101,6 +103,9 @@ async function askOne(
   return answer
 }
 
+const isPayment = ({ messages }: Learnt) =>
+  messages.some(({ facts }) => facts.some(({ eventType }) => eventType === 'payment_succeeded'))
+const isUndecided = (answer: QueryAnswer) => answer.kind === 'answered' && answer.isUndecided === true
 const hasFacts = ({ messages }: QueryAnswer & { kind: 'answered' }) => messages.some(({ facts }) => facts.length > 0)
 
 /** Of a fixed set: it is a metric's label. */

@@ -6,7 +6,7 @@ export interface Schedule {
   readonly spreadMs: number
   /** How long after an order's expiry the last question is tried, if nobody answers it. */
   readonly lastMs: number
-  /** Questions about a held fact, and about a refund of which only a hint has told. */
+  /** Questions about a held fact that are answered, and about a refund of which only a hint has told. */
   readonly heldTriesMax: number
   readonly hintTriesMax: number
   /** How often a question that is done is looked at, whether its order needs it still. */
@@ -25,6 +25,8 @@ export interface Asked {
   /** This one included. */
   readonly attempts: number
   readonly outcome: Outcome
+  /** When it was asked: an answer that comes after the expiry may be older than that. */
+  readonly sinceMs: number
   readonly nowMs: number
   /** Not before that, as a provider said. */
   readonly afterMs?: number
@@ -70,16 +72,16 @@ export function afterPayment(
   asked: Asked,
   random: number,
 ): Next {
-  const { attempts, outcome, nowMs, afterMs = 0 } = asked
+  const { attempts, outcome, sinceMs, nowMs, afterMs = 0 } = asked
   const { createdAtMs, expiresAtMs, isPending } = order
   const share = outcome === 'failed' ? 0.5 : 1
   const again = (waitMs: number) => ({ kind: 'again', dueAtMs: Math.round(nowMs + Math.max(waitMs, afterMs)) }) as const
   const done = (gaveUp: boolean) => ({ kind: 'done', dueAtMs: Math.round(nowMs + schedule.lookMs), gaveUp }) as const
+  // A provider that is down for an hour has told nothing in three tries: then as many count as of a hint.
+  const heldTriesMax = Math.max(schedule.heldTriesMax, outcome === 'failed' ? schedule.hintTriesMax : 0)
   if (!isPending || expiresAtMs === null)
-    return attempts < schedule.heldTriesMax
-      ? again(share * nthGap(schedule, attempts - 1, random))
-      : done(outcome === 'failed')
-  if (nowMs < expiresAtMs) {
+    return attempts < heldTriesMax ? again(share * nthGap(schedule, attempts - 1, random)) : done(outcome === 'failed')
+  if (sinceMs < expiresAtMs) {
     const next = again(share * spread(Math.max(schedule.firstMs, nowMs - createdAtMs), random))
     return { kind: 'again', dueAtMs: beforeExpiry(schedule, next.dueAtMs, order, random) }
   }

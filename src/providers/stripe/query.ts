@@ -122,6 +122,7 @@ async function refundsOf(
   const messages: VerifiedMessage[] = []
   const bodies: Buffer[] = []
   let isListed = false
+  let isUndecided = false
   for (const { id } of paid) {
     if (typeof id !== 'string' || !INTENT.test(id)) return refuse('malformed', 'id')
     const arrived = await get(`/v1/refunds?payment_intent=${id}&limit=100`, signal)
@@ -133,12 +134,14 @@ async function refundsOf(
       const facts = factsOfRefund(refund, timeOf(arrived, clock.now()))
       if (typeof facts === 'string') return refuse('malformed', facts)
       messages.push(messageOf(target, `refund ${String(refund['status'])}`, refund['id'], facts))
-      isListed ||= isNamed(refund, refundNoIn(target.ref))
+      if (!isNamed(refund, refundNoIn(target.ref))) continue
+      isListed = true
+      isUndecided ||= facts.length === 0
     }
     bodies.push(arrived.rawBody)
   }
   if (!isListed) return { kind: 'not_found' }
-  return { kind: 'answered', messages, rawBody: joined(bodies), rawHeaders: {} }
+  return { kind: 'answered', messages, rawBody: joined(bodies), rawHeaders: {}, isUndecided }
 }
 
 /** By Stripe's number, or by the merchant's own in its metadata. */

@@ -89,12 +89,16 @@ function answerOf(
   const facts = target.kind === 'payment' ? factsOfPaymentQuery(fields, to, now) : factsOfRefundQuery(fields, to, now)
   if (typeof facts === 'string') return refuse(RECIPIENT.has(facts) ? 'wrong_recipient' : 'malformed', facts)
   if (textOf(fields, 'out_trade_no') !== target.outTradeNo) return refuse('other_order', 'out_trade_no')
+  const messages = [messageOf(fields, target, facts)]
   if (target.kind === 'payment') {
     const { transactionId } = target
     if (transactionId !== undefined && textOf(fields, 'transaction_id') !== transactionId)
       return refuse('other_order', 'transaction_id')
-  } else if (!lists(fields, refundNoIn(target.ref))) return { kind: 'unlisted' }
-  return { kind: 'answered', messages: [messageOf(fields, target, facts)], rawBody, rawHeaders: {} }
+    return { kind: 'answered', messages, rawBody, rawHeaders: {} }
+  }
+  const status = statusOf(fields, refundNoIn(target.ref))
+  if (status === undefined) return { kind: 'unlisted' }
+  return { kind: 'answered', messages, rawBody, rawHeaders: {}, isUndecided: status === 'PROCESSING' }
 }
 
 /** Of a question that WeChat Pay did not take: nothing signs this, and all it has is Chinese. */
@@ -109,8 +113,12 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ])
 const RECIPIENT: ReadonlySet<string> = new Set(['mch_id', 'appid', 'sub_mch_id', 'sub_appid'])
 
-const lists = (fields: XmlFields, refundNo: string | undefined): boolean =>
-  [...fields].some(([name, value]) => name.startsWith('out_refund_no_') && value === refundNo)
+/** Of a refund in the list; undefined: it is not there. */
+function statusOf(fields: XmlFields, refundNo: string | undefined): string | undefined {
+  const [listed] = [...fields].find(([name, value]) => name.startsWith(LISTED) && value === refundNo) ?? []
+  return listed === undefined ? undefined : (textOf(fields, `refund_status_${listed.slice(LISTED.length)}`) ?? '')
+}
+const LISTED = 'out_refund_no_'
 
 function messageOf(fields: XmlFields, target: QueryTarget, facts: readonly Fact[]) {
   const state = target.kind === 'payment' ? (textOf(fields, 'trade_state') ?? '') : ''
