@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { CallbackRequest, Rejection } from './provider.ts'
 import type { QueryAnswer, QueryClient, RefusedReason } from './query.ts'
 import type { QueryHttp, QueryRequest } from './query-http.ts'
-import type { RateLimit } from './rate-limit.ts'
+import { SAID_MS_MAX, type RateLimit } from './rate-limit.ts'
 
 /** What a client of any provider asks with. */
 export interface QueryMeans {
@@ -19,7 +19,7 @@ export interface Arrived extends CallbackRequest {
 
 /** Sends one request in its turn. What says nothing about the order, whatever the provider, has its answer already. */
 export async function exchange(
-  { http, limit }: QueryMeans,
+  { http, limit, clock }: QueryMeans,
   request: QueryRequest,
   signal: AbortSignal,
 ): Promise<Arrived | QueryAnswer> {
@@ -28,7 +28,7 @@ export async function exchange(
   const fetched = await http.send(request, signal)
   if (fetched.kind === 'failed') return { kind: 'try_later', reason: fetched.reason }
   if (fetched.kind === 'unusable') return refuse(fetched.reason)
-  const saidMs = retryAfterMs(fetched.headers['retry-after'])
+  const saidMs = retryAfterMs(fetched.headers['retry-after'], clock.now())
   if (fetched.status === 429) return rateLimited(limit, saidMs)
   if (fetched.status >= 500) return systemError(saidMs)
   return { ...fetched, kind: 'arrived' }
@@ -79,6 +79,17 @@ export function ofRejection(rejection: Rejection): QueryAnswer {
 export const codeOf = (code: unknown): string =>
   typeof code === 'string' && /^[A-Za-z0-9_.-]{1,64}$/.test(code) ? code : 'no code'
 
-/** Seconds; a date, which is allowed too, none of these providers sends. */
-const retryAfterMs = (header: string | undefined): number | undefined =>
-  header !== undefined && /^\d{1,5}$/.test(header) ? Number(header) * 1_000 : undefined
+/**
+ * Seconds, or a date, as a proxy on the way may say it (RFC 9110, 10.2.3). Whatever it says, an hour at most: longer ones
+ * would put off an order's last question, or a held fact's, for good.
+ */
+function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined
+  const saidMs = /^\d+$/.test(header)
+    ? Number(header) * 1_000
+    : DATE.test(header)
+      ? Date.parse(header) - now.getTime()
+      : NaN
+  return Number.isNaN(saidMs) ? undefined : Math.min(Math.max(0, saidMs), SAID_MS_MAX)
+}
+const DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/

@@ -16,7 +16,7 @@ export interface RateLimit {
 const PAUSE_MS = 1_000
 const PAUSE_MS_MAX = 60_000
 /** What a provider may ask for. */
-const SAID_MS_MAX = 3_600_000
+export const SAID_MS_MAX = 3_600_000
 
 /** A bucket of as many turns as come in a second (one at least), full at the start. */
 export function createRateLimit(perSec: number, clock: Pick<Clock, 'elapsedMs'>): RateLimit {

@@ -172,6 +172,26 @@ describe('WeChat Pay v3', () => {
     })
   })
 
+  test.each([
+    ['7', 7_000],
+    ['0', 0],
+    ['99999', 3_600_000],
+    ['99999999999999999999', 3_600_000],
+    [new Date(Math.ceil(Date.parse('2026-03-04T06:06:07Z')) + 30_000).toUTCString(), 30_000],
+    ['Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    ['-5', undefined],
+    ['soon', undefined],
+  ])('Retry-After: %s is waited for, an hour at most', async (said, afterMs) => {
+    const [one] = ofShop('wechatpay')
+    between.change = (answer) => ({ ...headers({ 'retry-after': said })(answer), status: 503 })
+    const wanted = { kind: 'try_later', reason: 'system_error', ...(afterMs === undefined ? {} : { afterMs }) }
+    expect(await ask(asking('wechatpay'), payment(one))).toEqual(wanted)
+    between.change = (answer) => ({ ...headers({ 'retry-after': said })(answer), status: 429 })
+    const slowly = { kind: 'try_later', reason: 'rate_limited', afterMs: afterMs ?? 1_000 }
+    expect(await ask(asking('wechatpay'), payment(one))).toEqual(slowly)
+  })
+
   test('a refund of another order, or another refund, is refused', async () => {
     const [one] = ofShop('wechatpay', 'refund')
     between.change = resigned((fields) => ({ ...fields, out_trade_no: 'T-other' }))
@@ -256,6 +276,23 @@ describe('WeChat Pay v2', () => {
     expect(between.asked.slice(count)).toEqual(['/pay/refundquery', '/pay/refundquery'])
     between.change = resigned({ out_refund_no_0: 'another', refund_count: '1' })
     expect(await ask(asking('wechatpay-v2'), refund(one))).toEqual(refused('other_order', 'out_refund_no'))
+  })
+
+  test('a refund on its way, beside another that is through, is not decided', async () => {
+    const [one] = ofShop('wechatpay-v2', 'refund')
+    const number = one.callback.refund?.outRefundNo ?? ''
+    const more = {
+      out_refund_no_1: number,
+      refund_id_1: '50000000001',
+      refund_fee_1: '1',
+      refund_status_1: 'PROCESSING',
+    }
+    between.change = resigned({ ...more, out_refund_no_0: 'another', refund_count: '2' })
+    const answer = await ask(asking('wechatpay-v2'), refund(one))
+    expect(answer).toMatchObject({ kind: 'answered', isUndecided: true })
+    expect(answer.kind === 'answered' && answer.messages.flatMap(({ facts }) => facts)).toHaveLength(1)
+    between.change = unchanged
+    expect(await ask(asking('wechatpay-v2'), refund(one))).toMatchObject({ kind: 'answered', isUndecided: false })
   })
 })
 
