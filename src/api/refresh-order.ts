@@ -52,10 +52,11 @@ export function createRefreshOrder(deps: RefreshDeps): RefreshOrder {
     const before = await deps.refreshQuery(order.id)
     if (before === undefined) return 'recent'
     await deps.notify(order.id)
-    // What was learnt has yet to reach the order; only where nothing was is there nothing more to wait for.
-    const isWanted = ({ version, askedAtMs, answer }: AskedOrder) =>
+    // What was learnt has yet to reach the order; only where nothing was is there nothing more to wait for. The answer to a
+    // question that was on its way by now may be older than the buyer's payment: it does not count.
+    const isWanted = ({ version, askedAtMs, answer, isWished }: AskedOrder) =>
       version !== order.version ||
-      (askedAtMs !== null && askedAtMs !== before.askedAtMs && answer?.includes('learnt') !== true)
+      (askedAtMs !== null && askedAtMs !== before.askedAtMs && !isWished && answer?.includes('learnt') !== true)
     const asked = await deps.waiter.waitUntil(order.id, isWanted, deps.waitMs)
     return asked === undefined ? 'pending' : 'asked'
   }

@@ -45,6 +45,7 @@ export function startAsker(deps: AskerDeps): Asker {
   const asking = new Set<Promise<void>>()
   let nudge = new AbortController()
   let isMore = false
+  let isWishesTurn = false
   let lookedMs = clock.elapsedMs()
 
   const rooms = () => {
@@ -71,7 +72,7 @@ export function startAsker(deps: AskerDeps): Asker {
       stopping.signal,
       deps,
     )
-    await settleQuery(pool, query, settlement)
+    if (await settleQuery(pool, query, settlement)) nudge.abort()
     metrics.settled.inc({ outcome: gaveUp ? 'given_up' : settlement.kind })
     if (gaveUp)
       log.warn(
@@ -101,7 +102,9 @@ export function startAsker(deps: AskerDeps): Asker {
     const room = rooms()
     lookedMs = clock.elapsedMs()
     if (room.size === 0) return (isMore = true)
-    const leased = await leaseQueries(pool, room, { nowMs: clock.now().getTime(), leaseMs: deps.leaseMs })
+    isWishesTurn = !isWishesTurn
+    const at = { nowMs: clock.now().getTime(), leaseMs: deps.leaseMs, isWishesTurn }
+    const leased = await leaseQueries(pool, room, at)
     if (leased.length > 0) await reach('query_leased')
     const taken = Map.groupBy(leased, ({ merchant }) => merchant)
     isMore = [...room].some(([merchant, rows]) => (taken.get(merchant)?.length ?? 0) >= rows)

@@ -31,6 +31,7 @@ export function createFiler(deps: FileDeps): () => Promise<void> {
   const { pool, schedule, clock, metrics, reach, random = Math.random } = deps
   let after = 0
   let anewAtMs = 0
+  let known: ReadonlySet<string> = new Set()
 
   const file = async (about: 'pending' | 'held', found: readonly Unasked[], dueOf: (order: Unasked) => number) => {
     await reach('query_scanned')
@@ -46,7 +47,10 @@ export function createFiler(deps: FileDeps): () => Promise<void> {
   return async () => {
     const merchants = deps.merchants()
     const nowMs = clock.now().getTime()
-    if (clock.elapsedMs() >= anewAtMs) {
+    // Of a merchant that is new here, all that is pending is behind.
+    const isNew = merchants.some((merchant) => !known.has(merchant))
+    known = new Set(merchants)
+    if (isNew || clock.elapsedMs() >= anewAtMs) {
       after = 0
       anewAtMs = clock.elapsedMs() + ANEW_MS
     }
@@ -57,7 +61,7 @@ export function createFiler(deps: FileDeps): () => Promise<void> {
       after = scanned.last
       isEnd = scanned.isEnd
     }
-    const held = await scanHeld(pool, nowMs + deps.heldBeforeMs, merchants)
+    const held = await scanHeld(pool, { nowMs, beforeMs: nowMs + deps.heldBeforeMs, merchants })
     await file('held', held, () => heldDue(schedule, nowMs, random()))
     metrics.filed.inc({ about: 'hint' }, await adoptQueries(pool))
   }

@@ -18,12 +18,15 @@ type Row = [lane: number, orderId: unknown, merchant: string, createdAt: unknown
 
 const SCAN_ROWS = 2_000
 
+// A question of an order that was only awaited, or that ended with an earlier expiry's, is done: now there is more to ask.
+const IS_ASKED = 'q.order_id is not null and (q.done_at is null or q.done_at >= o.expires_at)'
+
 // An order has its expiry timer for as long as it is pending, and no longer, and their ids are in the order of creation:
 // the sweep needs no index of its own, and an order that is paid in time costs it nothing, as its timer is gone.
 const SCAN_PENDING = {
   name: 'scan-pending',
   text: `
-select t.id, o.created_at > ($2::timestamptz[])[1], q.order_id is not null or o.id is null or o.merchant <> all($3::text[]),
+select t.id, o.created_at > ($2::timestamptz[])[1], ${IS_ASKED} or o.id is null or o.merchant <> all($3::text[]),
   t.lane, t.order_id, o.merchant, ${ms('o.created_at')}, ${ms('o.expires_at')}
 from (select id, lane, order_id, kind from timers where id > ($1::int8[])[1] order by id limit ${SCAN_ROWS}) t
 left join orders o on o.id = t.order_id and t.kind = 'expiry'
@@ -66,13 +69,17 @@ select h.lane, h.order_id, h.merchant, ${ms('h.created_at')}, ${ms('h.expires_at
 from (select distinct lane from lanes) l cross join lateral (
   select t.lane, t.order_id, o.merchant, o.created_at, o.expires_at from timers t join orders o on o.id = t.order_id
   where t.lane = l.lane and t.kind = 'held_limit' and t.due_at <= ($1::timestamptz[])[1] and o.merchant = any($2::text[])
-    and not exists (select from timers q where q.order_id = t.order_id and q.kind = 'query' and q.ref = '${PAYMENT_REF}')
+    and not exists (select from timers q where q.order_id = t.order_id and q.kind = 'query' and q.ref = '${PAYMENT_REF}'
+      and (q.done_at is null or q.done_at >= t.due_at - (($1::timestamptz[])[1] - ($1::timestamptz[])[2])))
   order by t.due_at limit 200) h`,
 }
 
-/** Orders with a fact whose limit comes before a time, and about which nobody asks yet. */
-export async function scanHeld(db: Queryable, beforeMs: number, merchants: readonly string[]): Promise<Unasked[]> {
-  return (await rowsOf<Row>(db, SCAN_HELD, [timestamps([beforeMs]), texts(merchants)])).map(unaskedOf)
+/** Orders with a fact whose limit comes before a time, and about which nobody has asked since it was as near as that. */
+export async function scanHeld(
+  db: Queryable,
+  { nowMs, beforeMs, merchants }: { nowMs: number; beforeMs: number; merchants: readonly string[] },
+): Promise<Unasked[]> {
+  return (await rowsOf<Row>(db, SCAN_HELD, [timestamps([beforeMs, nowMs]), texts(merchants)])).map(unaskedOf)
 }
 
 const unaskedOf = ([lane, orderId, merchant, createdAt, expiresAt]: Row): Unasked => ({
@@ -80,14 +87,16 @@ const unaskedOf = ([lane, orderId, merchant, createdAt, expiresAt]: Row): Unaske
   ...{ orderId: int(orderId), createdAtMs: int(createdAt), expiresAtMs: intOrNull(expiresAt) },
 })
 
-// Whoever comes second changes nothing: several reconcilers may sweep at once.
+// Whoever comes second changes nothing: several reconcilers may sweep at once. What is done begins anew.
 const FILE = {
   name: 'file-queries',
   text: `
 insert into timers (lane, order_id, kind, ref, merchant, due_at)
 select lane, order_id, 'query', '${PAYMENT_REF}', merchant, due_at
 from unnest($1::int2[], $2::int8[], $3::text[], $4::timestamptz[]) as t (lane, order_id, merchant, due_at)
-order by order_id on conflict do nothing`,
+order by order_id
+on conflict (order_id, kind, ref) do update set due_at = excluded.due_at, attempts = 0, done_at = null
+  where timers.done_at is not null and timers.leased_until is null`,
 }
 
 /** @returns how many were new */

@@ -29,6 +29,11 @@ export interface QueriedOrder {
 
 // The lease moves `due_at` too: it is due again by itself when the lease ends, and whoever wants it at once meanwhile (a
 // hint, a refresh) makes it earlier, which is seen when it is settled. Leases are short, and their rows read under lock.
+/** How long ago what somebody wants to know at once is due; nothing else ever is. */
+export const WISHED_AGO = '10 years'
+/** What is due by then is wished. */
+export const wishedBefore = (now: string) => `${now} - interval '5 years'`
+
 const NOW = '($3::timestamptz[])[1]'
 const UNTIL = '($3::timestamptz[])[2]'
 const IS_FREE = `t.kind = 'query' and t.due_at <= ${NOW} and (t.leased_until is null or t.leased_until <= ${NOW})`
@@ -37,7 +42,13 @@ const LEASE = {
   text: `
 with due as materialized (
   select q.id from unnest($1::text[], $2::int4[]) as room (merchant, rows) cross join lateral (
-    select t.id from timers t where t.merchant = room.merchant and ${IS_FREE} order by t.due_at limit room.rows) q
+    select id from (
+      (select t.id, t.due_at, $4::int2 as turn from timers t where t.merchant = room.merchant and ${IS_FREE}
+        and t.due_at <= ${wishedBefore(NOW)} order by t.due_at limit room.rows)
+      union all
+      (select t.id, t.due_at, 1 from timers t where t.merchant = room.merchant and ${IS_FREE}
+        and t.due_at > ${wishedBefore(NOW)} order by t.due_at limit room.rows)) either
+    order by turn, due_at limit room.rows) q
 ), locked as materialized (
   select t.id from timers t where t.id in (select id from due) and ${IS_FREE} for update skip locked
 ), leased as (
@@ -57,14 +68,24 @@ type Row = [
 /**
  * Takes what is due, in one short statement: no lock is held while a provider is asked.
  * @param rooms how many of each merchant
- * @param leaseMs longer than asking and publishing can take
+ * @param how `leaseMs`: longer than asking and publishing can take. `isWishesTurn`: what somebody wants to know comes first,
+ *   else what was due otherwise: in turns, so that neither waits behind all of the other
  */
 export async function leaseQueries(
   db: Queryable,
   rooms: ReadonlyMap<string, number>,
-  { nowMs, leaseMs }: { readonly nowMs: number; readonly leaseMs: number },
+  {
+    nowMs,
+    leaseMs,
+    isWishesTurn,
+  }: { readonly nowMs: number; readonly leaseMs: number; readonly isWishesTurn: boolean },
 ): Promise<LeasedQuery[]> {
-  const values = [texts([...rooms.keys()]), int4s([...rooms.values()]), timestamps([nowMs, nowMs + leaseMs])]
+  const values = [
+    texts([...rooms.keys()]),
+    int4s([...rooms.values()]),
+    timestamps([nowMs, nowMs + leaseMs]),
+    isWishesTurn ? 0 : 2,
+  ]
   const rows = await rowsOf<Row>(db, LEASE, values)
   return rows.map(([id, merchant, ref, attempts, isDone, refreshedAt, leasedUntil, orderId, ...order]) => ({
     ...{ id: int(id), merchant, ref, attempts, isDone },

@@ -1,14 +1,16 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { PAYMENT_REF } from './file-queries.ts'
+import { WISHED_AGO } from './lease-queries.ts'
 import { int, intOrNull, ms, rowsOf } from './statement.ts'
 
-// What is being asked at this moment becomes due again: its answer may be older than the wish to know.
+// What is being asked at this moment becomes due again: its answer may be older than the wish to know. It is due long
+// ago, so that it does not wait behind whatever else is (`lease-queries.ts`).
 const REFRESH = {
   name: 'refresh-query',
   text: `
 insert into timers (lane, order_id, kind, ref, merchant, due_at, refreshed_at)
-select o.lane, o.id, 'query', '${PAYMENT_REF}', o.merchant, $2::timestamptz, $2::timestamptz from orders o
+select o.lane, o.id, 'query', '${PAYMENT_REF}', o.merchant, $2::timestamptz - interval '${WISHED_AGO}', $2::timestamptz from orders o
 where o.id = $1 and (o.status in ('awaited', 'pending') or o.held_count > 0)
 on conflict (order_id, kind, ref) do update
   set due_at = least(timers.due_at, excluded.due_at), refreshed_at = excluded.refreshed_at, done_at = null
@@ -42,20 +44,22 @@ export interface AskedOrder {
   readonly askedAtMs: number | null
   /** What they said then. */
   readonly answer: string | null
+  /** Somebody wants to know, and has no answer to what was asked since: it waits, or is being asked. */
+  readonly isWished: boolean
 }
 
 const READ_ASKED = {
   name: 'read-asked',
-  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer from orders o
+  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer, coalesce(t.leased_until is not null or t.due_at <= t.refreshed_at, false) from orders o
     left join timers t on t.order_id = o.id and t.kind = 'query' and t.ref = '${PAYMENT_REF}'
     where o.id = any($1::int8[])`,
 }
 
 export async function readAsked(db: Queryable, orderIds: readonly number[]): Promise<AskedOrder[]> {
-  type Row = [id: unknown, version: number, askedAt: unknown, answer: string | null]
+  type Row = [id: unknown, version: number, askedAt: unknown, answer: string | null, isWished: boolean]
   const rows = await rowsOf<Row>(db, READ_ASKED, [int8s(orderIds)])
-  return rows.map(([id, version, askedAt, answer]) => ({
-    ...{ id: int(id), version, answer },
+  return rows.map(([id, version, askedAt, answer, isWished]) => ({
+    ...{ id: int(id), version, answer, isWished },
     askedAtMs: intOrNull(askedAt),
   }))
 }

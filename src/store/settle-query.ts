@@ -1,5 +1,6 @@
 import type { Queryable } from '../runtime/postgres.ts'
-import type { LeasedQuery } from './lease-queries.ts'
+import { wishedBefore, type LeasedQuery } from './lease-queries.ts'
+import { rowsOf } from './statement.ts'
 
 export type Settlement =
   /** Asked, and to be asked again. */
@@ -17,24 +18,26 @@ update timers set leased_until = null,
   due_at = case when due_at < $2::timestamptz then due_at else $3::timestamptz end,
   attempts = attempts + case when $4::timestamptz is null then 0 else 1 end, asked_at = coalesce($4, asked_at),
   answer = coalesce($5, answer), done_at = case when due_at < $2::timestamptz then null else coalesce($6::timestamptz, done_at) end
-where id = $1 and leased_until = $2::timestamptz`
+where id = $1 and leased_until = $2::timestamptz returning due_at <= ${wishedBefore('now()')}`
 const REMOVE = `
 with gone as (delete from timers where id = $1 and leased_until = $2::timestamptz and due_at = leased_until returning 1)
-update timers set leased_until = null where id = $1 and leased_until = $2::timestamptz and due_at < leased_until`
+update timers set leased_until = null where id = $1 and leased_until = $2::timestamptz and due_at < leased_until
+returning due_at <= ${wishedBefore('now()')}`
 
-/** Ends a lease. */
+/** Ends a lease. @returns whether somebody wanted to know at once meanwhile: it is due again */
 export async function settleQuery(
   db: Queryable,
   { id, leasedUntilMs }: Pick<LeasedQuery, 'id' | 'leasedUntilMs'>,
   how: Settlement,
-): Promise<void> {
+): Promise<boolean> {
   const lease = [id, new Date(leasedUntilMs)]
   if (how.kind === 'remove') {
-    await db.query({ name: 'remove-query', text: REMOVE, values: lease })
-    return
+    const [wished] = await rowsOf<[boolean]>(db, { name: 'remove-query', text: REMOVE }, lease)
+    return wished?.[0] === true
   }
   const asked = how.kind === 'later' ? [null, null] : [new Date(how.askedAtMs), how.answer.slice(0, 300)]
   const done = how.kind === 'done' ? new Date(how.askedAtMs) : null
   const values = [...lease, new Date(how.dueAtMs), ...asked, done]
-  await db.query({ name: 'settle-query', text: SETTLE, values })
+  const [wished] = await rowsOf<[boolean]>(db, { name: 'settle-query', text: SETTLE }, values)
+  return wished?.[0] === true
 }

@@ -17,7 +17,13 @@ let processor: RunningProcessor
 let reconciler: RunningReconciler
 let api: Api
 const paid = new Set<string>()
-const client = fakeClient((target) => (paid.has(target.outTradeNo) ? paidAnswer(target) : NOT_PAID))
+/** Until then an answer is on its way. */
+const slow = new Map<string, Promise<undefined>>()
+const client = fakeClient(async (target) => {
+  const answer = paid.has(target.outTradeNo) ? paidAnswer(target) : NOT_PAID
+  await slow.get(target.outTradeNo)
+  return answer
+})
 
 // Nothing but a refresh asks: the schedule's first question would come after an hour.
 const SLOW = { QUERY_FIRST_MS: '3600000', QUERY_LOOK_MS: '30000' }
@@ -77,6 +83,34 @@ test('not paid is answered as soon as the provider says so; again at once, nobod
     `update timers set refreshed_at = refreshed_at - interval '5 seconds' where kind = 'query'`,
   )
   expect((await call('GET', path('unpaid-1'))).body).toMatchObject({ status: 'paid', refresh: 'asked' })
+})
+
+test('an answer that was on its way when somebody wanted to know is not the one', async () => {
+  const call = await as('early')
+  await it.createOrders(['early-1'])
+  const { promise, resolve: arrive } = Promise.withResolvers<undefined>()
+  slow.set('early-1', promise)
+  expect((await call('GET', path('early-1'))).body).toMatchObject({ status: 'pending', refresh: 'pending' })
+  const asked = () => client.asked.filter(({ outTradeNo }) => outTradeNo === 'early-1')
+  expect(asked()).toHaveLength(1)
+  await it.database.pool.query(
+    `update timers set refreshed_at = refreshed_at - interval '6 seconds' where kind = 'query'`,
+  )
+  paid.add('early-1')
+  const wish = call('GET', path('early-1'))
+  await until('the wish is filed', async () => {
+    const { rows } = await it.database.pool.query(
+      `select from timers t join orders o on o.id = t.order_id
+       where o.out_trade_no = 'early-1' and t.kind = 'query' and t.due_at < now() - interval '5 years'`,
+    )
+    return rows.length === 1
+  })
+  arrive(undefined)
+  // Where the lane takes longer than the api waits it says so; "asked, and not paid" would be the old answer.
+  const { body } = await wish
+  expect([body['status'], body['refresh']]).not.toEqual(['pending', 'asked'])
+  await until('it is paid', async () => (await call('GET', path('early-1', ''))).body['status'] === 'paid')
+  expect(asked()).toHaveLength(2)
 })
 
 test('a callback that comes while it is waited for answers it', async () => {
