@@ -84,7 +84,10 @@ export async function serveQueries(options: {
         ...{ status: fault === 'reset' ? null : answered.status, ...(fault === undefined ? {} : { fault }) },
       })
   }
-  const server = createServer((request, response) => void answer(request, response))
+  const server = createServer((request, response) => {
+    // An address that is none ends its own connection, and not the simulator.
+    answer(request, response).catch(() => request.socket.destroy())
+  })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(options.port, resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

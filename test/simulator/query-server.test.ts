@@ -27,6 +27,7 @@ import type { PlannedCallback } from '../../src/simulator/planned.ts'
 import { serveQueries, type QueryServer } from '../../src/simulator/query-server.ts'
 import type { PaymentProvider } from '../../src/simulator/stories.ts'
 import { truthOf } from '../../src/simulator/truth.ts'
+import { post } from '../helpers/http.ts'
 
 const START = new Date('2026-03-04T05:06:07Z')
 const dateOf = (atMs: number) => new Date(Math.floor((START.getTime() + atMs) / 1_000) * 1_000)
@@ -401,4 +402,11 @@ test('every question is told, and an unknown address is none', async () => {
     asked: 'GET /v1/payment_intents/pi_none',
     status: 401,
   })
+})
+
+test('an address that is none ends its own connection, and not the simulator', async () => {
+  const { port } = new URL(server.url)
+  const nothing = { headers: {}, rawBody: Buffer.alloc(0) }
+  await expect(post(Number(port), { path: '//', ...nothing })).rejects.toThrow('socket hang up')
+  expect((await post(Number(port), { path: '/nothing', ...nothing })).status).toBe(404)
 })
