@@ -7,8 +7,8 @@ import { MERCHANT, readJson } from './merchants.ts'
 import type { QueryClient, QueryClients } from './query.ts'
 import { createAgents, createQueryHttp, type Agents } from './query-http.ts'
 import { QUERY_PROVIDERS, type BoundQuery, type QueryEntry } from './query-registry.ts'
-import { createRateLimit } from './rate-limit.ts'
-import { createFileReader, type FileReader } from './seen-files.ts'
+import { createRateLimit, type RateLimit } from './rate-limit.ts'
+import { createFileReader, type FileReader, type SeenFiles } from './seen-files.ts'
 
 export interface QueryClientOptions {
   /** Holds merchants' private keys, and is for nobody but the process that asks. */
@@ -27,8 +27,40 @@ export interface QueryClientOptions {
  * without a section, is not asked about.
  * @throws BadConfiguration naming every file and field that is wrong
  */
-export function loadQueryClients(options: QueryClientOptions): QueryClients {
+export const loadQueryClients = (options: QueryClientOptions): QueryClients => loadForWatch(options).clients
+
+/** One load of both directories: what it looked at, and what came of it. */
+export type QueryLoad = { readonly seen: SeenFiles } & (
+  | { readonly kind: 'loaded'; readonly clients: QueryClients }
+  /** Every file and field that is wrong, one line each, without a secret. Nothing of it is taken. */
+  | { readonly kind: 'refused'; readonly problems: readonly string[] }
+)
+
+/** Clients, and how they are loaded again. */
+export interface LoadedQueryClients {
+  readonly clients: QueryClients
+  readonly seen: SeenFiles
+  readonly queryKeysDir: string
+  /** A merchant's pace at a provider goes on from load to load, and so do connections. */
+  readonly reload: () => QueryLoad
+}
+
+/** The same, for whoever loads them again. @throws BadConfiguration as above */
+export function loadForWatch(options: QueryClientOptions): LoadedQueryClients {
   const { queryKeysDir, merchantsDir, clock = systemClock, agents = createAgents() } = options
+  const limits = new Map<string, RateLimit>()
+  const reload = () => loadOnce({ ...options, clock, agents }, limits)
+  const first = reload()
+  if (first.kind === 'loaded') return { clients: first.clients, seen: first.seen, queryKeysDir, reload }
+  throw new BadConfiguration(
+    `Bad query keys in ${queryKeysDir} (beside ${merchantsDir}):\n${first.problems.join('\n')}`,
+  )
+}
+
+type Ready = QueryClientOptions & Required<Pick<QueryClientOptions, 'clock' | 'agents'>>
+
+function loadOnce(options: Ready, limits: Map<string, RateLimit>): QueryLoad {
+  const { queryKeysDir, clock, agents } = options
   const problems: string[] = []
   const reader = createFileReader()
   const load = createLoad(options, reader, problems)
@@ -38,15 +70,26 @@ export function loadQueryClients(options: QueryClientOptions): QueryClients {
     if (!MERCHANT.test(merchant)) problems.push(`✖ ${file}: a merchant is 1 to 64 of a-z, 0-9, _ and -`)
     else bound.set(merchant, load(file))
   }
-  if (problems.length > 0)
-    throw new BadConfiguration(`Bad query keys in ${queryKeysDir} (beside ${merchantsDir}):\n${problems.join('\n')}`)
-  const clientOf = ({ section: { baseUrl, timeoutMs, requestsPerSec }, bodyBytesMax, create }: BoundQuery) =>
+  const { seen } = reader
+  if (problems.length > 0) return { kind: 'refused', seen, problems }
+  const limitOf = (place: string, perSec: number) => {
+    const limit = limits.get(place) ?? createRateLimit(perSec, clock)
+    limits.set(place, limit)
+    return limit
+  }
+  const clientOf = (
+    merchant: string,
+    provider: string,
+    { section: { baseUrl, timeoutMs, requestsPerSec }, bodyBytesMax, create }: BoundQuery,
+  ) =>
     create({
       http: createQueryHttp({ baseUrl, timeoutMs, bodyBytesMax, agents }),
-      limit: createRateLimit(requestsPerSec, clock),
+      limit: limitOf(`${merchant} ${provider} ${requestsPerSec}`, requestsPerSec),
       clock,
     })
-  return mapValues(bound, (sections): ReadonlyMap<string, QueryClient> => mapValues(sections, clientOf))
+  const clientsOf = (sections: ReadonlyMap<string, BoundQuery>, merchant: string): ReadonlyMap<string, QueryClient> =>
+    mapValues(sections, (section, provider) => clientOf(merchant, provider, section))
+  return { kind: 'loaded', seen, clients: mapValues(bound, clientsOf) }
 }
 
 /** Reads a merchant's two files and binds what they say of each provider. */
@@ -119,5 +162,5 @@ function filesIn(directory: string, reader: FileReader, problems: string[]): str
   }
 }
 
-const mapValues = <T, U>(map: ReadonlyMap<string, T>, change: (value: T) => U): ReadonlyMap<string, U> =>
-  new Map([...map].map(([name, value]) => [name, change(value)]))
+const mapValues = <T, U>(map: ReadonlyMap<string, T>, change: (value: T, name: string) => U): ReadonlyMap<string, U> =>
+  new Map([...map].map(([name, value]) => [name, change(value, name)]))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { loadQueryClients } from '../providers/query-clients.ts'
+import { loadForWatch } from '../providers/query-clients.ts'
 import { COMMON, KAFKA, POSTGRES, readConfig, readTogether, REGISTRY } from '../runtime/config.ts'
 import { integer } from '../runtime/variables.ts'
 import type { Schedule } from './schedule.ts'
@@ -15,6 +15,8 @@ export const RECONCILER = {
   MERCHANTS_DIR: z.string().min(1),
   /** What signs questions: the merchants' private keys, which no other process reads. */
   QUERY_KEYS_DIR: z.string().min(1),
+  /** Between two looks at both folders; 0: they are read at the start and never again. */
+  MERCHANTS_RELOAD_MS: integer(0, 3_600_000).default(5_000),
   /** How old a pending order is when it is asked about first; every later gap is as long as it is old by then. */
   QUERY_FIRST_MS: integer(100, DAY_MS).default(60_000),
   /** Over which time questions are spread that would be due at one moment. */
@@ -43,10 +45,10 @@ export type ReconcilerConfig = ReturnType<typeof readReconcilerConfig>
 export const readReconcilerSetup = (env: NodeJS.ProcessEnv) =>
   readTogether({
     config: () => readReconcilerConfig(env),
-    clients: () => {
+    keys: () => {
       const { MERCHANTS_DIR, QUERY_KEYS_DIR } = RECONCILER
       const dirs = readConfig({ MERCHANTS_DIR, QUERY_KEYS_DIR }, env)
-      return loadQueryClients({ queryKeysDir: dirs.QUERY_KEYS_DIR, merchantsDir: dirs.MERCHANTS_DIR })
+      return loadForWatch({ queryKeysDir: dirs.QUERY_KEYS_DIR, merchantsDir: dirs.MERCHANTS_DIR })
     },
   })
 

@@ -11,6 +11,18 @@ export function createQueryMetrics(registry = new Registry()) {
   const filed = counter('filed_total', 'How many questions were filed, and about what?', 'about')
   // From the start, so that the first one is seen as an increase.
   for (const outcome of ['again', 'done', 'later', 'remove', 'given_up']) settled.inc({ outcome }, 0)
+  const reloads = counter('keys_reloads_total', 'How often were the query keys loaded again, or refused?', 'outcome')
+  const reloadFailed = new Gauge({
+    name: 'paidonce_query_keys_reload_failed',
+    help: 'Do the files of the query keys hold a mistake, so that older ones are in use?',
+    registers,
+  })
+  const loadedAt = new Gauge({
+    name: 'paidonce_query_keys_loaded_timestamp_seconds',
+    help: 'When were the query keys in use loaded?',
+    registers,
+  })
+  for (const outcome of ['loaded', 'refused']) reloads.inc({ outcome }, 0)
   for (const step of ['lease', 'settle']) errors.inc({ step }, 0)
   for (const about of ['pending', 'held', 'hint']) filed.inc({ about }, 0)
   return {
@@ -18,6 +30,11 @@ export function createQueryMetrics(registry = new Registry()) {
     settled,
     errors,
     filed,
+    noteReload: (outcome: 'loaded' | 'refused', at: Date) => {
+      reloads.inc({ outcome })
+      reloadFailed.set(outcome === 'refused' ? 1 : 0)
+      if (outcome === 'loaded') loadedAt.set(at.getTime() / 1_000)
+    },
     asked: counter('asked_total', 'How often was a provider asked, and what came of it?', 'provider', 'outcome'),
     seconds: new Histogram({
       name: 'paidonce_query_seconds',

@@ -6,6 +6,8 @@ import { createLog, describeError, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
 import { repeat } from '../runtime/repeat.ts'
 import type { QueryClients } from '../providers/query.ts'
+import type { LoadedQueryClients } from '../providers/query-clients.ts'
+import { watchQueryClients } from '../providers/watch-query-clients.ts'
 import { listen } from '../store/listen.ts'
 import { queriesChannel } from '../store/notify.ts'
 import { startAsker, type Asker } from './ask-due.ts'
@@ -20,6 +22,8 @@ export interface ReconcilerDeps {
   readonly log?: Log
   readonly clock?: Clock
   readonly clients: QueryClients
+  /** From which files they come, if they are to follow these. */
+  readonly keys?: LoadedQueryClients
   /** Tests crash here. */
   readonly reach?: QueryReach
   /** Something that no waiting mends: the process ends. By default thrown where nobody catches it. */
@@ -39,9 +43,12 @@ const LOOK_MS_MAX = 120_000
  * waited for in the background, and `/readyz` says so.
  */
 export async function startReconciler(config: ReconcilerConfig, deps: ReconcilerDeps): Promise<RunningReconciler> {
-  const { log = createLog('reconcile', config.LOG_LEVEL), clock = systemClock, reach = reachNothing, clients } = deps
+  const { log = createLog('reconcile', config.LOG_LEVEL), clock = systemClock, reach = reachNothing } = deps
   const { onFatal = throwUncaught } = deps
   const metrics = createQueryMetrics()
+  metrics.noteReload('loaded', clock.now())
+  const watch = deps.keys && watchQueryClients(deps.keys, log, (outcome) => metrics.noteReload(outcome, clock.now()))
+  const clients = () => watch?.clients() ?? deps.clients
   const pool = createPool(config.DATABASE_URL, `${config.APP_ID}-reconcile`, log, 4, POOL_LIMITS)
   const stopping = new AbortController()
   const closers: (() => Promise<void> | void)[] = []
@@ -61,13 +68,13 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
     const schedule = scheduleOf(config)
     const file = createFiler({
       ...{ pool, schedule, clock, metrics, reach },
-      merchants: () => [...clients.keys()],
+      merchants: () => [...clients().keys()],
       everyMs: config.QUERY_SWEEP_MS,
       heldBeforeMs: config.QUERY_HELD_BEFORE_MS,
     })
     const running = startAsker({
       ...{ pool, schedule, clock, metrics, log, reach, appId: config.APP_ID },
-      clients: () => clients,
+      clients,
       publish: async (learnt) => {
         const published = await publishLearnt(publisher, learnt, config.QUERY_PUBLISH_MS_MAX)
         if (published.kind === 'published')
@@ -103,7 +110,9 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
       repeat('checking the topics', TOPOLOGY_MS, log, check),
     )
     missing = ''
-    log.info({ merchants: clients.size }, 'reconciler asks')
+    if (watch !== undefined && config.MERCHANTS_RELOAD_MS > 0)
+      closers.push(repeat('looking at the query keys', config.MERCHANTS_RELOAD_MS, log, watch.look))
+    log.info({ merchants: clients().size }, 'reconciler asks')
   }
   const booted = boot().catch((error: unknown) => {
     if (stopping.signal.aborted) return

@@ -6,7 +6,7 @@ import { createLog } from '../../src/runtime/log.ts'
 import { reachToCrash } from './crash-here.ts'
 
 await runProcess(async () => {
-  const { config, clients } = readReconcilerSetup(process.env)
+  const { config, keys } = readReconcilerSetup(process.env)
   const log = createLog('reconcile', 'info')
-  return { running: await startReconciler(config, { log, clients, reach: reachToCrash }), log }
+  return { running: await startReconciler(config, { log, clients: keys.clients, keys, reach: reachToCrash }), log }
 })
