@@ -16,7 +16,7 @@ let between: Between
 beforeAll(async () => {
   world = await createQueryWorld({ seed: 5, orders: 120 })
   between = await standBetween(await world.serve())
-})
+}, 120_000)
 afterAll(async () => {
   await between.close()
   await world.close()

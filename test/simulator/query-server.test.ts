@@ -58,7 +58,7 @@ beforeAll(async () => {
   })
   const truth = truthOf(orders, dateOf, clock)
   server = await serveQueries({ port: 0, keys, truth, clock, record: (line) => asked.push(line) })
-})
+}, 120_000)
 afterAll(async () => {
   await server.close()
   rmSync(directory, { recursive: true })

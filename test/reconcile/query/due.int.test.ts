@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createFiler } from '../../../src/reconcile/file-due.ts'
+import { createQueryMetrics } from '../../../src/reconcile/metrics.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import { createOrders } from '../../../src/store/create-orders.ts'
 import { fileQueries, scanHeld, scanPending } from '../../../src/store/file-queries.ts'
 import { leaseQueries } from '../../../src/store/lease-queries.ts'
@@ -123,4 +126,22 @@ test('a held fact whose limit is near is asked about, though another question of
   expect((await near()).map(({ orderId }) => orderId)).toEqual([id])
   await database.pool.query(`update timers set done_at = now() where kind = 'query'`)
   expect(await near()).toEqual([])
+})
+
+test('what is pending of a merchant that is added is filed by the next sweep', async () => {
+  await create('added-1')
+  const asked = ['others']
+  const schedule = {
+    ...{ firstMs: 0, spreadMs: 0, lastMs: HOUR, heldTriesMax: 3, hintTriesMax: 10, lookMs: HOUR },
+  }
+  const sweep = createFiler({
+    ...{ pool: database.pool, schedule, clock: systemClock, metrics: createQueryMetrics(), reach: () => undefined },
+    ...{ merchants: () => asked, everyMs: 5_000, heldBeforeMs: HOUR },
+  })
+  const filed = async () => (await listQueries(database.pool, 10)).map(({ outTradeNo }) => outTradeNo)
+  await sweep()
+  expect(await filed()).toEqual([])
+  asked.push('shop')
+  await sweep()
+  expect(await filed()).toEqual(['added-1'])
 })
