@@ -12,6 +12,7 @@ import type { GatewayConfig } from './config.ts'
 import type { GatewayReach } from './crash-points.ts'
 import { createRepeatFilter } from './filter/repeat-filter.ts'
 import { createSift } from './filter/sift.ts'
+import { watchScope } from './filter/watch-scope.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import { createReceive, type Receive } from './receive-callback.ts'
 import { watchTopology } from './watch-topology.ts'
@@ -59,7 +60,8 @@ export const connectBackend: Connect = async (config, parts) => {
     closers.push(producer.close)
     const newSift = async () => {
       if (config.REDIS_URL === undefined) return undefined
-      const scope = `${await admin.clusterId()} ${input}`
+      const watch = await watchScope(admin, { topic: input, clock, log })
+      closers.push(watch.stop)
       const { filterUp, filterFailures, filtered } = metrics
       const filter = createRepeatFilter({
         ...{ url: config.REDIS_URL, answerMsMax: config.REDIS_ANSWER_MS_MAX, log },
@@ -67,9 +69,13 @@ export const connectBackend: Connect = async (config, parts) => {
         onFailure: (reason) => filterFailures.inc({ reason }),
       })
       closers.push(filter.close)
-      return createSift(filter, scope, (provider) => filtered.inc({ provider }))
+      return createSift(filter, {
+        scope: watch.scope,
+        onRepeat: (provider) => filtered.inc({ provider }),
+        onUnsure: () => filterFailures.inc({ reason: 'unsure' }),
+      })
     }
-    const sift = await keepTrying('asking for the cluster', newSift, log, signal)
+    const sift = await keepTrying('asking for the topic of the filter', newSift, log, signal)
     const watch = watchTopology(admin, { ...options, partitions }, { onFatal, log })
     closers.push(watch.stop)
     const publisher = createBatchPublisher(

@@ -44,7 +44,7 @@ export function createMetrics(registry = new Registry()) {
   for (const [provider, { source }] of PROVIDERS) if (source === 'callback') filtered.inc({ provider }, 0)
   const filterFailures = new Counter({
     name: 'paidonce_gateway_filter_failures_total',
-    help: 'Questions to Redis without an answer (away, late, refused: those callbacks went to Kafka) and facts not remembered',
+    help: 'Questions to Redis without an answer (away, late, refused) or not asked (unsure which topic is meant): those callbacks went to Kafka; and facts not remembered',
     labelNames: ['reason'] as const,
     registers,
   })

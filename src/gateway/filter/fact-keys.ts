@@ -5,7 +5,7 @@ import type { VerifiedMessage } from '../../providers/provider.ts'
 /**
  * One key per fact of a verified callback; undefined if it must go through in any case: a message without facts may be
  * a hint that is to be asked again, one without an order is kept as a dead letter, and a worker sends few.
- * @param scope the Kafka cluster and topic: what is in another one is news in this one
+ * @param scope the Kafka cluster, and the topic with its id: what is in another one is news in this one
  */
 export function factKeys(
   scope: string,

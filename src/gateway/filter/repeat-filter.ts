@@ -19,8 +19,11 @@ export interface FilterOptions {
   readonly answerMsMax: number
 }
 
-/** Why Redis was no help: it is away; it gave no answer in time; it refused to answer; it refused to remember. */
-export const FILTER_FAILURES = ['away', 'late', 'refused', 'not_remembered'] as const
+/**
+ * Why Redis was no help: it is away; it gave no answer in time; it refused to answer; it refused to remember; or it was
+ * not asked, as Kafka has not said for a while which topic its keys would be about.
+ */
+export const FILTER_FAILURES = ['away', 'late', 'refused', 'not_remembered', 'unsure'] as const
 export type FilterFailure = (typeof FILTER_FAILURES)[number]
 
 /** WeChat Pay and Alipay repeat for a day and a little; what comes later meets the dedupe in Postgres. */

@@ -17,14 +17,21 @@ export type Sift = (
 const nothing = () => undefined
 export const siftNothing: Sift = (_target, _messages, _repeat, news) => news(nothing)
 
-/** @param scope as of `factKeys` */
+export interface SiftOptions {
+  /** As of `factKeys`; undefined: not sure, so all is news and nothing is remembered. */
+  readonly scope: () => string | undefined
+  readonly onRepeat: (provider: string) => void
+  readonly onUnsure: () => void
+}
+
 export function createSift(
   filter: Pick<RepeatFilter, 'ask' | 'remember'>,
-  scope: string,
-  onRepeat: (provider: string) => void,
+  { scope, onRepeat, onUnsure }: SiftOptions,
 ): Sift {
   return (target, messages, repeat, news) => {
-    const keys = factKeys(scope, target, messages)
+    const within = scope()
+    if (within === undefined && target.source === 'callback') onUnsure()
+    const keys = within === undefined ? undefined : factKeys(within, target, messages)
     if (keys === undefined) {
       news(nothing)
       return

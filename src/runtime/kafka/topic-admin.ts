@@ -1,8 +1,10 @@
 import type { Admin, ITopicConfig } from 'kafkajs'
 import type { Log } from '../log.ts'
 import { createAdminSession } from './admin-session.ts'
+import { createClusterSession } from './cluster-session.ts'
 import type { KafkaSettings } from './connection.ts'
 import { ConfigResourceTypes } from './kafkajs.ts'
+import { readTopicIds } from './topic-ids.ts'
 
 export interface TopicSpec {
   readonly topic: string
@@ -32,6 +34,8 @@ export interface TopicAdmin {
   readonly deleteTopics: (topics: readonly string[]) => Promise<void>
   /** A cluster's own, unlike its brokers' addresses: one that was made anew has another. */
   readonly clusterId: () => Promise<string>
+  /** As `OffsetReader.topicIds`. */
+  readonly topicIds: (topics: readonly string[]) => Promise<ReadonlyMap<string, string>>
   /** Deletes groups that exist and have no member. */
   readonly deleteGroups: (groups: readonly string[]) => Promise<void>
   readonly close: () => Promise<void>
@@ -39,6 +43,8 @@ export interface TopicAdmin {
 
 export function createTopicAdmin(settings: KafkaSettings, log: Log): TopicAdmin {
   const session = createAdminSession(settings, 'paidonce-topics', log)
+  // It connects when it is first asked.
+  const cluster = createClusterSession(settings, 'paidonce-topic-ids', log)
   return {
     ensureTopics: (specs) =>
       session.run('Creating topics', async (admin) => {
@@ -56,13 +62,17 @@ export function createTopicAdmin(settings: KafkaSettings, log: Log): TopicAdmin 
         if (present.length > 0) await admin.deleteTopics({ topics: present, timeout: 8_000 })
       }),
     clusterId: () => session.run('Describing the cluster', async (admin) => (await admin.describeCluster()).clusterId),
+    topicIds: (topics) => cluster.run('Reading the ids of topics', (raw) => readTopicIds(raw, topics)),
     deleteGroups: (groups) =>
       session.run('Deleting groups', async (admin) => {
         const existing = new Set((await admin.listGroups()).groups.map(({ groupId }) => groupId))
         const present = groups.filter((group) => existing.has(group))
         if (present.length > 0) await admin.deleteGroups(present)
       }),
-    close: session.close,
+    close: async () => {
+      await session.close()
+      await cluster.close()
+    },
   }
 }
 

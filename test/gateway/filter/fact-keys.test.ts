@@ -30,7 +30,7 @@ test.each<[string, Partial<Fact>]>([
   expect(keysOf([message([{ ...FACT, ...change }])])).not.toEqual(keysOf([message()]))
 })
 
-test('another merchant, order or cluster is another key', () => {
+test('another merchant, order or scope is another key', () => {
   const keys = [
     keysOf([message()]),
     keysOf([message()], { ...TARGET, merchant: 'shop2' }),

@@ -3,8 +3,9 @@ import type { Redis } from '../../../dev/parts/redis.ts'
 import type { Gateway } from '../../../src/gateway/start.ts'
 import { createPartitionReader } from '../../../src/runtime/kafka/partition-reader.ts'
 import type { PartitionReader } from '../../../src/runtime/kafka/port.ts'
+import { createTopicAdmin } from '../../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../../src/runtime/log.ts'
-import { INPUT_TOPIC } from '../../../src/schemas/topics.ts'
+import { INPUT_TOPIC, RETENTION_MS } from '../../../src/schemas/topics.ts'
 import { gatewayOf, metric, ready } from '../../helpers/gateway.ts'
 import { post } from '../../helpers/http.ts'
 import { createMerchant, type SignedCallback, type TestMerchant } from '../../helpers/merchant.ts'
@@ -13,6 +14,7 @@ import { stackEnv } from '../../helpers/stack.ts'
 import { createTopics, type TestTopics } from '../../helpers/topics.ts'
 import { until } from '../../helpers/until.ts'
 
+const kafka = { brokers: stackEnv().KAFKA_BROKERS.split(','), ssl: false }
 let redis: Redis
 let merchant: TestMerchant
 let topics: TestTopics
@@ -33,19 +35,16 @@ beforeAll(async () => {
   redis = await ownRedis()
   topics = await createTopics({ partitions: 3 })
   gateways = await Promise.all([start(topics.prefix), start(topics.prefix)])
-  reader = createPartitionReader(
-    { brokers: stackEnv().KAFKA_BROKERS.split(','), ssl: false },
-    createLog('test', 'silent'),
-  )
+  reader = createPartitionReader(kafka, createLog('test', 'silent'))
   stops.push(merchant.remove, reader.close, redis.stop, topics.drop, ...gateways.map(({ stop }) => stop))
 })
 afterAll(async () => {
   for (const stop of stops.reverse()) await stop()
 })
 
-const filtered = async (provider: string) => {
+const filtered = async (provider: string, of = gateways) => {
   const line = `paidonce_callbacks_filtered_total{provider="${provider}"}`
-  const counts = await Promise.all(gateways.map((gateway) => metric(gateway, line)))
+  const counts = await Promise.all(of.map((gateway) => metric(gateway, line)))
   return counts.reduce((sum, count) => sum + count, 0)
 }
 async function keysIn(prefix = topics.prefix): Promise<(string | undefined)[]> {
@@ -70,12 +69,12 @@ async function send(callback: SignedCallback, gateway = gateways[0]): Promise<vo
 }
 
 /** Sends it until a gateway finds it to be a repeat, which is once Redis has the first. */
-async function sendUntilFiltered(provider: string, callback: () => SignedCallback): Promise<number> {
-  const before = await filtered(provider)
+async function sendUntilFiltered(provider: string, callback: () => SignedCallback, to = gateways): Promise<number> {
+  const before = await filtered(provider, to)
   let sent = 0
   await until('a repeat is filtered', async () => {
-    await send(callback(), gateways[sent++ % 2])
-    return (await filtered(provider)) > before
+    await send(callback(), to[sent++ % to.length])
+    return (await filtered(provider, to)) > before
   })
   return sent
 }
@@ -126,6 +125,39 @@ test('what is known in one topic is news in another: installations may share a R
   } finally {
     await gateway.stop()
     await other.drop()
+  }
+})
+
+test('an input topic that was made anew under its name is empty: nothing of the old one is taken for known', async () => {
+  const anew = await createTopics({ partitions: 3 })
+  const running = await start(anew.prefix)
+  const topic = anew.name(INPUT_TOPIC)
+  const admin = createTopicAdmin(kafka, createLog('test', 'silent'))
+  try {
+    for (const key of ['N1', 'N2']) await sendUntilFiltered('wechatpay', () => merchant.wechatpay(key), [running])
+    await admin.deleteTopics([topic])
+    await until('it is gone', async () => !(await admin.topicIds([topic])).has(topic))
+    await admin.ensureTopics([
+      { topic, partitions: 3, replicationFactor: 1, minInsyncReplicas: 1, retentionMs: RETENTION_MS[INPUT_TOPIC] },
+    ])
+    await until('it is back', async () => (await admin.topicIds([topic])).has(topic))
+    const started = await start(anew.prefix)
+    try {
+      await send(merchant.wechatpay('N1'), started)
+      expect(countOf('N1', await keysIn(anew.prefix)), 'sent to one that starts').toBe(1)
+    } finally {
+      await started.stop()
+    }
+    // One that runs looks every five seconds, so it may say once more what was true.
+    await until('one that runs has noticed', async () => {
+      await post(running.port, merchant.wechatpay('N2'))
+      return countOf('N2', await keysIn(anew.prefix)) > 0
+    })
+    await sendUntilFiltered('wechatpay', () => merchant.wechatpay('N2'), [running])
+  } finally {
+    await admin.close()
+    await running.stop()
+    await anew.drop()
   }
 })
 
