@@ -3,6 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { watchLanes } from '../../dev/demo/lanes.ts'
 import { createBatchPublisher } from '../../src/gateway/batch-publisher.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createPlainProducer } from '../../src/runtime/kafka/plain-producer.ts'
@@ -13,6 +14,7 @@ import { startProcessorChild, type Child } from '../../test/helpers/child.ts'
 import type { Armed } from '../../test/helpers/crash-here.ts'
 import { createInstallation, payment } from '../../test/helpers/installation.ts'
 import { stackEnv } from '../../test/helpers/stack.ts'
+import { until } from '../../test/helpers/until.ts'
 import { countShipped } from './count-shipped.ts'
 import { MOMENT_MS_MAX, WORKERS, type Moment, type System } from './system.ts'
 
@@ -22,6 +24,8 @@ const POINTS = {
   before_effect: 'batch_after_commit',
   after_effect: 'emit_after_kafka_commit',
 } as const satisfies Partial<Record<Moment, CrashPoint>>
+
+const SETTLE_MS_MAX = 120_000
 
 /** Our own publisher as a gateway has it, and two processors. */
 export async function startOurs(): Promise<System> {
@@ -41,6 +45,10 @@ export async function startOurs(): Promise<System> {
     systemClock,
     log,
   )
+  const lanes = await watchLanes({
+    ...{ brokers: KAFKA_BROKERS, databaseUrl: installation.database.url },
+    ...{ appId: topics.appId, topicPrefix: topics.prefix },
+  })
   const dir = mkdtempSync(join(tmpdir(), 'paidonce-patterns-'))
   const start = async (): Promise<{ child: Child; control: string }> => {
     const control = join(dir, randomUUID())
@@ -55,7 +63,14 @@ export async function startOurs(): Promise<System> {
 
   return {
     name: OURS,
-    isLate: true,
+    settled: async () => {
+      const isDone = async () => {
+        const states = await lanes.read()
+        const done = states.filter(({ lag, nextSeq, ledger }) => lag === 0 && nextSeq === ledger)
+        return done.length === topics.partitions || Promise.reject(new Error(JSON.stringify(states)))
+      }
+      await until('every lane is read and emitted', isDone, SETTLE_MS_MAX)
+    },
     createOrders: (outTradeNos) => installation.createOrders(outTradeNos),
     deliver: ({ outTradeNo }) =>
       new Promise((resolve) => {
@@ -82,6 +97,7 @@ export async function startOurs(): Promise<System> {
       ),
     stop: async () => {
       await Promise.all(processors.map(({ child }) => child.kill()))
+      await lanes.close()
       rmSync(dir, { recursive: true, force: true })
       await publisher.close()
       await producer.close()

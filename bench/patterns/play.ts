@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Redis } from '../../dev/parts/redis.ts'
-import { until } from '../../test/helpers/until.ts'
 import { repeatAll, storm } from './storm.ts'
 import { MOMENTS, WORKERS, type System } from './system.ts'
 
@@ -80,21 +79,11 @@ export async function play(
   }
 }
 
-/** Once nothing more comes: what is shipped when it is counted twice the same, or when all is there. */
-async function leakOf(system: System, orders: readonly string[]): Promise<Leak> {
-  const count = async () => {
-    const shipped = await system.shipped()
-    const times = orders.map((order) => shipped.get(order) ?? 0)
-    const doubled = times.reduce((sum, n) => sum + Math.max(0, n - 1), 0)
-    return { orders: orders.length, doubled, lost: times.filter((n) => n === 0).length }
-  }
-  // Forms have shipped all that they ever will when their answers are here; ours may still be at it.
-  return await until(
-    'all is shipped',
-    async () => {
-      const leak = await count()
-      return leak.lost === 0 && leak
-    },
-    system.isLate ? 60_000 : 0,
-  ).catch(count)
+/** Counted once nothing more comes: when all is there a repeat may still be on its way to ship again. */
+export async function leakOf(system: Pick<System, 'settled' | 'shipped'>, orders: readonly string[]): Promise<Leak> {
+  await system.settled()
+  const shipped = await system.shipped()
+  const times = orders.map((order) => shipped.get(order) ?? 0)
+  const doubled = times.reduce((sum, n) => sum + Math.max(0, n - 1), 0)
+  return { orders: orders.length, doubled, lost: times.filter((n) => n === 0).length }
 }

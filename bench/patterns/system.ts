@@ -3,8 +3,8 @@ import type { Callback } from './forms/form.ts'
 /** A way to handle callbacks, running: two workers or more that can be killed. */
 export interface System {
   readonly name: string
-  /** It ships after it has answered, so that counting has to wait. */
-  readonly isLate: boolean
+  /** Resolves when nothing more will be shipped for what was answered so far: one too many may come last of all. */
+  readonly settled: () => Promise<void>
   readonly createOrders: (outTradeNos: readonly string[]) => Promise<void>
   /** True: answered with success. False: not, or the worker died; the provider sends again. */
   readonly deliver: (callback: Callback, worker: number) => Promise<boolean>
