@@ -31,6 +31,12 @@ const KEEP_SEC = 48 * 3_600
 /** In a row; then the connection is given up, so that a frozen Redis costs three waits and not one each time. */
 const LATE_MAX = 3
 const KNOWN = '1'
+/** Of different slots: a node of a Redis Cluster refuses such a question, which is what ours are like. */
+const APART = ['pay_idempotent:{a}', 'pay_idempotent:{b}']
+const OF_A_CLUSTER = /\b(CROSSSLOT|MOVED|ASK|CLUSTERDOWN)\b/
+const NO_CLUSTER =
+  'REDIS_URL names a node of a Redis Cluster, which does not answer about keys of several slots at once: ' +
+  'name a Redis without cluster mode, or unset REDIS_URL'
 
 interface Question {
   readonly keys: readonly string[]
@@ -44,7 +50,11 @@ interface Question {
 export function createRepeatFilter(options: FilterOptions): RepeatFilter {
   const { url, log, onUp, onFailure, answerMsMax } = options
   const probe = async (redis: Redis) => {
-    await inTime(redis.send(['MGET', 'pay_idempotent:{}']), answerMsMax)
+    try {
+      await inTime(redis.send(['MGET', ...APART]), answerMsMax)
+    } catch (error) {
+      throw OF_A_CLUSTER.test(String(error)) ? new Error(NO_CLUSTER, { cause: error }) : error
+    }
   }
   const link = keepRedisLink({ url, log, probe, onChange: onUp })
   let waiting: Question[] = []

@@ -1,4 +1,6 @@
 import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createClient } from '@redis/client'
 import type { Redis } from '../../../dev/parts/redis.ts'
 import { createRepeatFilter, type FilterFailure, type RepeatFilter } from '../../../src/gateway/filter/repeat-filter.ts'
@@ -13,15 +15,16 @@ interface Watched {
   readonly ask: (...keys: string[]) => Promise<boolean>
 }
 
+const OPERATIONS = join(import.meta.dirname, '../../../docs/operations.md')
 let redis: Redis
 afterEach(() => redis.stop())
 
 /** With a patience that a busy machine does not use up, unless the test is about it. */
-function filterOf(url: string, answerMsMax = 5_000): Watched {
+function filterOf(url: string, answerMsMax = 5_000, log = createLog('test', 'silent')): Watched {
   const failures: FilterFailure[] = []
   let up = false
   const filter = createRepeatFilter({
-    ...{ url, answerMsMax, log: createLog('test', 'silent') },
+    ...{ url, answerMsMax, log },
     onUp: (is) => (up = is),
     onFailure: (reason) => failures.push(reason),
   })
@@ -188,6 +191,34 @@ test('one whose password is wrong, or changes, is not asked', async () => {
   filter.remember(['known'])
   await until('it is known', () => ask('known'))
   expect(wrong.isUp()).toBe(false)
+})
+
+test('a user that may do no more than is documented will do', async () => {
+  redis = await ownRedis()
+  const rights =
+    /^- \*\*A user of its own\*\* needs `([^`]+)`/m.exec(readFileSync(OPERATIONS, 'utf8'))?.[1]?.split(' ') ?? []
+  expect(rights).not.toEqual([])
+  await operate(['ACL', 'SETUSER', 'gateway', 'on', '>secret', ...rights])
+  const { filter, ask, isUp, failures } = filterOf(redis.url.replace('redis://', 'redis://gateway:secret@') + '/1')
+  await until('Redis is asked', isUp)
+  filter.remember(['pay_idempotent:{known}'])
+  await until('it is known', () => ask('pay_idempotent:{known}'))
+  expect(failures).toEqual([])
+})
+
+test('a node of a Redis Cluster is not asked, and the log says why and what to do', async () => {
+  redis = await ownRedis({ 'cluster-enabled': 'yes' })
+  const reasons: string[] = []
+  const log = Object.assign(createLog('test', 'silent'), {
+    warn: ({ error }: { error: { message: string } }) => reasons.push(error.message),
+  })
+  const [without, { isUp, ask }] = [filterOf(redis.url), filterOf(redis.url, 5_000, log)]
+  await until('one without slots is refused', () => reasons.length > 0)
+  await operate(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  const [before] = [reasons.length]
+  await until('one that has all slots is refused', () => reasons.length > before + 1)
+  expect(new Set(reasons)).toEqual(new Set([expect.stringMatching(/Redis Cluster.*name a Redis without cluster mode/)]))
+  expect([isUp(), without.isUp(), await ask('known')]).toEqual([false, false, false])
 })
 
 test('a question under way when it is closed is answered', async () => {
