@@ -39,7 +39,7 @@ test.each([
   [['anomaly', 'resolve', '1', '--resolution', 'ignore', '--reason', ' '], 'It must be 1 to 500 characters'],
   [['brake', 'set', '--merchant', 'acme', '--reason', '\u3000'], 'It must be 1 to 500 characters'],
   [['dlq', 'discard', '0', '--note', 'n'], 'It must be an integer from 1'],
-  [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor.'],
+  [['config', 'check', 'toaster'], 'Allowed choices are api, gateway, processor, reconciler.'],
   [['callback', 'verify', 'x.http', '--at', 'noon'], 'with its offset or Z'],
   [['migrate', '--force'], "unknown option '--force'\nSee: paidonce migrate --help"],
   [['migrate'], 'DATABASE_URL'],
@@ -116,6 +116,17 @@ test('config check lists every mistake of every process at once, offline', async
   for (const name of ['DATABASE_URL', 'PORT', 'LOG_LEVEL']) expect(json.checks[0]?.detail).toContain(name)
   for (const name of ['DATABASE_URL', 'KAFKA_BROKERS', 'SCHEMA_REGISTRY_URL'])
     expect(json.checks[1]?.detail).toContain(name)
+})
+
+test('the reconciler is checked where there are keys for it, and by its name', async () => {
+  const checked = async (env: Record<string, string>, ...names: string[]) => {
+    const { json } = await paidonceJson(['config', 'check', ...names, '--offline'], env)
+    return (json as { checks: { check: string }[] }).checks.map(({ check }) => check)
+  }
+  const all = ['environment of api', 'environment of gateway', 'environment of processor']
+  expect(await checked({})).toEqual(all)
+  expect(await checked({ QUERY_KEYS_DIR: '/nowhere' })).toEqual([...all, 'environment of reconciler'])
+  expect(await checked({}, 'reconciler')).toEqual(['environment of reconciler'])
 })
 
 test('config check reads the merchants’ files though the environment is wrong, and lists both', async () => {
