@@ -16,7 +16,8 @@ import { TAMPERINGS, type Tampering } from './demo/tamper.ts'
 const USAGE = `usage: npm run demo [-- --orders N] [--deliveries N] [--seed N] [--break ${TAMPERINGS.join('|')}]
 
 Plays payments of N orders (default 1000), each delivered several times (default 5), over two gateways and two
-processors, kills one processor in the middle of its work, and compares what workers see with what was paid.
+processors, loses the callbacks of one order in twenty, about which the reconciler asks, kills one processor and one
+worker in the middle of their work, and compares what workers see, and what the carrier shipped, with what was paid.
 --break tampers with the result, to see that the demo notices: it must then exit 1.`
 
 async function main(): Promise<number> {

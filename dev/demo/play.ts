@@ -7,17 +7,20 @@ import { createLog } from '../../src/runtime/log.ts'
 import { FULFILLMENT_TOPICS, inputGroup, ledgerGroup, SHIPMENT_TOPIC, TOPICS } from '../../src/schemas/topics.ts'
 import { expectedOf, type Expected } from '../../src/simulator/expected.ts'
 import { createKeys } from '../../src/simulator/create-keys.ts'
+import { pointQueriesAt } from '../../src/simulator/create-query-keys.ts'
 import { readLog } from '../../src/simulator/log.ts'
 import { planOf } from '../../src/simulator/plan.ts'
 import { runSimulation } from '../../src/simulator/start.ts'
 import type { Tally } from '../../src/simulator/tally.ts'
 import { javaRead } from '../parts/java-topics.ts'
+import { choosePort } from '../parts/ports.ts'
 import { createDatabase } from '../parts/postgres.ts'
 import { say, step } from '../parts/progress.ts'
 import type { StackEnv } from '../parts/state.ts'
 import { followEvents, type Follower } from './follow-events.ts'
 import { killAtTheWorstMoment } from './kill-processor.ts'
 import { watchLanes, type LaneState, type LaneWatch } from './lanes.ts'
+import { silence, untilHeardOf, withSilent } from './silent-orders.ts'
 import { cli, metric, metricBy, prepare, startService, type Service } from './system.ts'
 import { tamper, type Tampering } from './tamper.ts'
 import { seenEvent, type SeenEvent } from './verdict.ts'
@@ -45,6 +48,9 @@ export interface Played {
   readonly answersMs: readonly number[]
   readonly eventsMs: readonly number[]
   readonly workers: WorkerCounts
+  /** Orders whose callbacks were all lost, and how often providers were asked about any. */
+  readonly silent: number
+  readonly asked: number
 }
 
 const PARTITIONS = 6
@@ -60,6 +66,10 @@ const PAYMENTS_ONLY = {
 const KILL_AT = 0.4
 const KILL_WORKER_AT = 0.7
 const DRAIN_MS_MAX = 90_000
+/** Much longer than it takes: a demo on a loaded machine is to end well, too. */
+const HEARD_MS_MAX = 240_000
+/** After the last callback is due, an order that is still pending is asked about. */
+const ASK_AFTER_MS = 5_000
 /** Short, so that the survivors need not wait the default of 10 s for a dead processor's lanes. */
 const SESSION_MS = 3_000
 
@@ -67,7 +77,10 @@ export async function play(options: PlayOptions): Promise<Played> {
   const { stack, runId, dir, tampering } = options
   const topicPrefix = `${runId}.`
   const databaseUrl = await createDatabase(stack.DATABASE_URL, runId)
-  const directories = { merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') }
+  const directories = {
+    ...{ merchantsDir: join(dir, 'merchants'), sendersDir: join(dir, 'senders') },
+    queriesDir: join(dir, 'queries'),
+  }
   const env = {
     ...process.env,
     ...stack,
@@ -75,20 +88,28 @@ export async function play(options: PlayOptions): Promise<Played> {
     ...{ SESSION_TIMEOUT_MS: String(SESSION_MS), LOG_LEVEL: 'info' },
     ...(tampering === 'own-rows' ? { DEMO_MUTANT: 'own_rows' } : {}),
   }
-  const start = (name: string, main: string) => startService({ name, main, env, logDir: join(dir, 'logs') })
+  const start = (name: string, main: string, more: NodeJS.ProcessEnv = {}) =>
+    startService({ name, main, env: { ...env, ...more }, logDir: join(dir, 'logs') })
+  const total = options.orders * options.deliveries
+  const spreadMs = Math.max(10_000, total * 2)
+  // Where all callbacks have come nobody needs to be asked.
+  const askMs = spreadMs + ASK_AFTER_MS
   const services: Service[] = []
   let follower: Follower | undefined
   let workers: Workers | undefined
+  const ending = new AbortController()
   const lanes = await watchLanes({ brokers: stack.KAFKA_BROKERS, databaseUrl, appId: runId, topicPrefix })
   try {
     const keys = await createKeys(directories, MERCHANTS, new Date())
+    const queryPort = await choosePort()
+    pointQueriesAt(directories.queriesDir, `http://127.0.0.1:${queryPort}`, { requestsPerSec: 1_000 })
     const token = await step('creating tables, topics and schemas', 'about 5 s', async () => {
       await prepare(env, PARTITIONS)
       const made = await cli(env, 'token', 'create', '--name', 'demo', '--role', 'admin', '--output', 'json')
       return (JSON.parse(made) as { token: string }).token
     })
-    const [gateway1, gateway2, victim, survivor, api] = await step(
-      'starting 2 gateways, 2 processors and the api',
+    const [gateway1, gateway2, victim, survivor, api, reconciler] = await step(
+      'starting 2 gateways, 2 processors, the api and the reconciler',
       'about 5 s',
       () =>
         Promise.all([
@@ -97,9 +118,12 @@ export async function play(options: PlayOptions): Promise<Played> {
           start('processor-1', 'dev/demo/processor.ts'),
           start('processor-2', 'dev/demo/processor.ts'),
           start('api', 'src/api/main.ts'),
+          start('reconciler', 'src/reconcile/main.ts', {
+            ...{ QUERY_KEYS_DIR: directories.queriesDir, QUERY_FIRST_MS: String(askMs), QUERY_SPREAD_MS: '500' },
+          }),
         ]),
     )
-    services.push(gateway1, gateway2, victim, survivor, api)
+    services.push(gateway1, gateway2, victim, survivor, api, reconciler)
     const topics = FULFILLMENT_TOPICS.map((topic) => topicPrefix + topic)
     const crew = await step(
       'starting a carrier and the example workers: shipment, inventory, points',
@@ -114,17 +138,20 @@ export async function play(options: PlayOptions): Promise<Played> {
     follower = await followEvents(stack.KAFKA_BROKERS, topics, topicPrefix)
 
     const logFile = join(dir, 'simulation.jsonl')
-    const total = options.orders * options.deliveries
     const bar = progressBar(total)
     let killing: Promise<LaneState[]> | undefined
     let killingWorker: Promise<Service> | undefined
+    const plan = planOf({
+      ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
+      ...{ deliveriesPerOrder: options.deliveries, spreadMs, againMs: 5_000 },
+      ...{ reportShare: 0, returnShare: 0, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
+    })
+    const orders = silence(plan, options.seed)
+    const silent = orders.filter(({ isSilent }) => isSilent === true)
     const tally = await runSimulation({
-      orders: planOf({
-        ...{ seed: options.seed, runId: runId.slice(-8), merchants: MERCHANTS, orders: options.orders },
-        ...{ deliveriesPerOrder: options.deliveries, spreadMs: Math.max(10_000, total * 2), againMs: 5_000 },
-        ...{ reportShare: 0, returnShare: 0, slowShare: 0, stories: PAYMENTS_ONLY, providers: PROVIDERS },
-      }),
+      orders,
       keys,
+      queries: { port: queryPort, until: untilHeardOf(databaseUrl, silent, 3 * askMs + HEARD_MS_MAX, ending.signal) },
       gateways: [gateway1.url, gateway2.url],
       api: { url: api.url, token },
       logFile,
@@ -156,7 +183,8 @@ export async function play(options: PlayOptions): Promise<Played> {
     })
     const log = readLog(logFile)
     return {
-      ...{ tally, killedLanes, expected: expectedOf(log) },
+      ...{ tally, killedLanes, expected: withSilent(expectedOf(log), log, silent) },
+      ...{ silent: silent.length, asked: await metric(reconciler, 'paidonce_query_asked_total') },
       seen: records.map((record) => seenEvent(record, topicPrefix)),
       takeovers:
         (await metric(survivor, 'paidonce_takeovers_total')) + (await metric(reborn, 'paidonce_takeovers_total')),
@@ -171,6 +199,7 @@ export async function play(options: PlayOptions): Promise<Played> {
       workers: await crew.counts(),
     }
   } finally {
+    ending.abort()
     await follower?.stop()
     await lanes.close()
     await workers?.close()

@@ -19,6 +19,7 @@ export function report(played: Played, dir: string): number {
   row('accepted', tally.heard.success)
   for (const [reason, count] of played.refusedByReason) row(`refused: ${reason}`, count)
   for (const [outcome, count] of played.outcomes) row(`processor: ${outcome}`, count)
+  row('orders whose callbacks were all lost', `${played.silent}, providers were asked ${played.asked} times`)
   row('orders with all their events', verdict.paid)
   for (const topic of FULFILLMENT_TOPICS) row(topic, seen.filter((event) => event.topic === topic).length)
   row('shipped, counted at the carrier', `${workers.shipped} orders in ${workers.shipments} parcels`)
