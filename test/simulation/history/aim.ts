@@ -25,7 +25,9 @@ export interface Aim {
 
 /** The rarer a point is, the more likely it is hit; so many of its kind have come about at most in a history. */
 const CHANCES: readonly { readonly of: RegExp; readonly chance: number; readonly most: number }[] = [
-  { of: /^processor release_/, chance: 0.12, most: 3 },
+  // Whoever is hit at one does not come to those after it.
+  { of: /^processor release_(?:before_(?:spend|commit)|commit_sent|after_commit)$/, chance: 0.3, most: 3 },
+  { of: /^processor release_/, chance: 0.08, most: 2 },
   { of: /^processor brake_changed$/, chance: 0.4, most: 1 },
   { of: /^processor wake_after_work$/, chance: 0.04, most: 1 },
   { of: /^processor wake_/, chance: 0.12, most: 2 },
