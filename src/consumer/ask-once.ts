@@ -1,12 +1,13 @@
-import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 import { transaction, type Transaction } from '../runtime/postgres.ts'
 import { BEGIN_MS_MAX } from './call-once.ts'
 import { leaveUnsettled, writeAsking } from './change-row.ts'
 import { applyFate } from './conclude.ts'
+import { checkAnswer } from './check-outcome.ts'
 import type { Answer, OnceEffect } from './effect.ts'
 import { holdAndAct, withinTime, type Held } from './hold-and-act.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import { backoffMs, type Parts, type Worked } from './parts.ts'
+import { isTrouble } from './run-handler.ts'
 import { settleHappened } from './settle-happened.ts'
 import { reportsOf } from './write-report.ts'
 
@@ -27,7 +28,7 @@ export async function askOnce(parts: Parts, found: OpenRow, effect: OnceEffect):
     (held) => askHeld(parts, row, effect, held, onUnsettled),
     (step) => (step === 'before_begin' ? undefined : parts.reach(`ask_${step}`)),
   ).catch((error: unknown) => {
-    if (isDatabaseTrouble(error)) throw error
+    if (isTrouble(error)) throw error
     // The user's `settled` threw: what it did is undone, and the answer is asked for again.
     const reason = error instanceof Error ? error.message : String(error)
     return transaction(parts.pool, (tx) => askLater(parts, tx, row, effect, { reason, onUnsettled }))
@@ -67,12 +68,15 @@ async function askHeld(
     effect.lateMs === 'never' ? Infinity : BEGIN_MS_MAX + effect.callMs + effect.lateMs - row.calledAgoMs
   const answer: Answer = await withinTime(effect.callMs, signal, (ending) =>
     effect.ask(row.event, { fence: row.fence, signal: ending }),
-  ).catch((error: unknown) => ({ kind: 'unknown', reason: error instanceof Error ? error.message : String(error) }))
+  ).then(checkAnswer, (error: unknown) => ({
+    kind: 'unknown',
+    reason: error instanceof Error ? error.message : String(error),
+  }))
   parts.metrics.asks.inc({ consumer: owner.consumer, answer: answer.kind })
   await reach('ask_answered')
   switch (answer.kind) {
     case 'happened':
-      await settleHappened(tx, effect, owner, row, answer.reference)
+      await settleHappened(tx, effect, parts, row, answer.reference)
       return 'done'
     case 'did_not_happen': {
       if (effect.takesFence || untilLateMs <= 0) {
@@ -113,9 +117,9 @@ async function askLater(
 
 function tellUnsettled({ onUnsettled, log }: Parts, { event }: OpenRow, reason: string): void {
   log.error({ eventId: event.eventId, outTradeNo: event.outTradeNo, reason }, 'unsettled: a person must say')
-  try {
-    onUnsettled({ event, reason })
-  } catch (error) {
-    log.error({ error: String(error) }, 'onUnsettled threw')
+  // It may be asynchronous, and what it rejects would end the process.
+  const tell = async () => {
+    await onUnsettled({ event, reason })
   }
+  tell().catch((error: unknown) => log.error({ error: String(error) }, 'onUnsettled threw'))
 }

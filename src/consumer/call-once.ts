@@ -1,6 +1,7 @@
 import { transaction } from '../runtime/postgres.ts'
 import { writeAsking, writeCalling } from './change-row.ts'
 import { applyFate } from './conclude.ts'
+import { checkCallOutcome } from './check-outcome.ts'
 import type { CallOutcome, OnceEffect } from './effect.ts'
 import { holdAndAct, withinTime, type Held } from './hold-and-act.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
@@ -62,7 +63,7 @@ async function callHeld(
       ? { kind: 'retry', reason: 'the call could not begin in time' }
       : await withinTime(effect.callMs, signal, (ending) =>
           effect.call(row.event, { fence: row.fence, signal: ending }),
-        ).catch((error: unknown) => ({
+        ).then(checkCallOutcome, (error: unknown) => ({
           kind: 'unknown',
           reason: error instanceof Error ? error.message : String(error),
         }))
@@ -70,7 +71,7 @@ async function callHeld(
   await reach('once_called')
   switch (outcome.kind) {
     case 'happened':
-      await settleHappened(tx, effect, owner, row, outcome.reference)
+      await settleHappened(tx, effect, parts, row, outcome.reference)
       return 'done'
     case 'unknown':
       await writeAsking(tx, owner, row, { reason: outcome.reason, afterMs: ASK_AFTER_MS, asks: 0 })

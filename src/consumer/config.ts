@@ -17,6 +17,8 @@ const SHAPE = {
   OPEN_MAX: integer(1, 1_000_000).default(10_000),
   RETRY_FROM_MS: integer(1, 60_000).default(500),
   RETRY_TO_MS: integer(1, 86_400_000).default(60_000),
+  /** A handler that takes longer is undone and counts as one that threw. */
+  HANDLE_MS: integer(100, 600_000).default(25_000),
   /** A handler that throws so often makes its event a dead letter. */
   THROWS_MAX: integer(1, 1_000).default(8),
   /** After so long a retry is given up. */

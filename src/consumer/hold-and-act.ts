@@ -44,6 +44,11 @@ export async function holdAndAct<T>(
   }
 }
 
+/** An end by the clock, and not by `work`. */
+export class OutOfTime extends Error {
+  override readonly name = 'OutOfTime'
+}
+
 /** @throws what `work` throws, or the reason why the time for it ended; `work` may not have heard of that */
 export async function withinTime<T>(
   ms: number,
@@ -51,7 +56,7 @@ export async function withinTime<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const ended = new AbortController()
-  const timer = setTimeout(() => ended.abort(new Error(`no answer within ${ms} ms`)), ms)
+  const timer = setTimeout(() => ended.abort(new OutOfTime(`no answer within ${ms} ms`)), ms)
   const signal = AbortSignal.any([ended.signal, lost])
   const { promise, reject } = Promise.withResolvers<never>()
   const onAbort = () => reject(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)))

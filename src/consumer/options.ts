@@ -13,7 +13,7 @@ export interface ConsumerOptions {
   /** Makes the consumer's own tables, once Postgres is there and before any event is taken in. */
   readonly prepare?: (pool: Parts['pool']) => Promise<unknown>
   /** Nobody can say whether the event's effect took place. It is logged, counted and reported too. */
-  readonly onUnsettled?: (unsettled: Unsettled) => void
+  readonly onUnsettled?: (unsettled: Unsettled) => unknown
   readonly log?: Log
   readonly registry?: Registry
   /** Kafka's client has died for good: end the process. By default thrown where nobody catches it. */

@@ -30,7 +30,9 @@ export interface Parts {
   readonly effects: Readonly<Record<string, Effect>>
   readonly lock: CallLock
   readonly retries: RetryLimits
-  readonly onUnsettled: (unsettled: Unsettled) => void
+  readonly onUnsettled: (unsettled: Unsettled) => unknown
+  /** For a handler, or what notes an outcome. */
+  readonly handleMs: number
   readonly metrics: ConsumerMetrics
   readonly log: Log
   readonly reach: Reach

@@ -1,10 +1,11 @@
-import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 import { transaction } from '../runtime/postgres.ts'
 import { settleRow } from './change-row.ts'
+import { checkOutcome } from './check-outcome.ts'
 import { conclude, type NotDone } from './conclude.ts'
 import type { InboxEffect } from './effect.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import type { Parts, Worked } from './parts.ts'
+import { isTrouble, runHandler } from './run-handler.ts'
 import { reportsOf } from './write-report.ts'
 
 /** Ends the transaction of a handler that did not succeed, with all that it wrote. */
@@ -30,7 +31,11 @@ export async function runInbox(parts: Parts, found: OpenRow, effect: InboxEffect
         const row = await holdRow(tx, owner.consumer, found)
         if (row === undefined) return 'busy'
         await reach('inbox_claimed')
-        const outcome = await effect.handle(tx, row.event, { report: reportsOf(tx, owner.consumer, row.event) })
+        const outcome = checkOutcome(
+          await runHandler(parts.handleMs, tx, (own) =>
+            effect.handle(own, row.event, { report: reportsOf(own, owner.consumer, row.event) }),
+          ),
+        )
         await reach('inbox_handled')
         if (outcome !== undefined && outcome.kind !== 'done') throw new Undo(outcome)
         await settleRow(tx, owner, row, undefined)
@@ -40,7 +45,7 @@ export async function runInbox(parts: Parts, found: OpenRow, effect: InboxEffect
     )
   } catch (error) {
     if (error instanceof Undo) return conclude(parts, found, error.notDone)
-    if (isDatabaseTrouble(error)) throw error
+    if (isTrouble(error)) throw error
     return conclude(parts, found, { kind: 'threw', reason: error instanceof Error ? error.message : String(error) })
   }
 }

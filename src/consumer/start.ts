@@ -76,8 +76,9 @@ function partsOf(config: ConsumerConfig, options: ConsumerOptions, log: Log, met
     ...{ metrics, log, elapsedMs, effects: options.effects, lock: lockOf(config, log, metrics) },
     owner: { consumer, topic: config.TOPIC_PREFIX + options.topic },
     // One for each event in work, some for what goes on beside.
-    pool: createPool(config.DATABASE_URL, consumer, log, config.CONCURRENCY + 8),
+    pool: createPool(config.DATABASE_URL, consumer, log, config.CONCURRENCY + 8, limitsOf(config)),
     reach: options.reach ?? (() => undefined),
+    handleMs: config.HANDLE_MS,
     onUnsettled: options.onUnsettled ?? (() => undefined),
     retries: {
       ...{ fromMs: config.RETRY_FROM_MS, toMs: config.RETRY_TO_MS, throwsMax: config.THROWS_MAX },
@@ -85,6 +86,12 @@ function partsOf(config: ConsumerConfig, options: ConsumerOptions, log: Log, met
     },
   }
   return options.changeParts?.(parts) ?? parts
+}
+
+/** Postgres ends what a handler left behind only after its time, so that the two are not mistaken for one another. */
+const limitsOf = ({ HANDLE_MS }: ConsumerConfig) => {
+  const ms = Math.max(30_000, HANDLE_MS + 5_000)
+  return { statementMs: ms, idleMs: ms }
 }
 
 function lockOf(config: ConsumerConfig, log: Log, metrics: ConsumerMetrics): CallLock {

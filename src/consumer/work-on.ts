@@ -1,4 +1,3 @@
-import { isDatabaseTrouble } from '../runtime/postgres-fault.ts'
 import { transaction } from '../runtime/postgres.ts'
 import { askOnce } from './ask-once.ts'
 import { callOnce } from './call-once.ts'
@@ -6,6 +5,7 @@ import { settleRow } from './change-row.ts'
 import { conclude } from './conclude.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import type { Parts, Worked } from './parts.ts'
+import { isTrouble } from './run-handler.ts'
 import { runInbox } from './run-inbox.ts'
 
 /** One step with an event. @throws trouble around the database: the same step is tried again later */
@@ -24,7 +24,7 @@ export async function workOn(parts: Parts, row: OpenRow): Promise<Worked> {
         return await (row.state === 'waiting' ? callOnce : askOnce)(parts, row, effect)
     }
   } catch (error) {
-    if (isDatabaseTrouble(error)) throw error
+    if (isTrouble(error)) throw error
     // Only a row that is still as it was found is changed, so nothing that has begun is called failed.
     return conclude(parts, row, { kind: 'threw', reason: error instanceof Error ? error.message : String(error) })
   }

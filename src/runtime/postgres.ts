@@ -25,6 +25,8 @@ export interface PoolLimits {
   readonly connectMs?: number
   readonly statementMs?: number
   readonly lockMs?: number
+  /** In a transaction, between two statements. */
+  readonly idleMs?: number
   /** How long an answer is waited for here; it also ends the wait for a server that is frozen. */
   readonly answerMs?: number
 }
@@ -35,7 +37,7 @@ export function createPool(
   applicationName: string,
   log: Log,
   max = 10,
-  { connectMs = 10_000, statementMs = 30_000, lockMs = 10_000, answerMs }: PoolLimits = {},
+  { connectMs = 10_000, statementMs = 30_000, lockMs = 10_000, idleMs = 30_000, answerMs }: PoolLimits = {},
 ): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
@@ -43,7 +45,7 @@ export function createPool(
     application_name: applicationName,
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
-    idle_in_transaction_session_timeout: 30_000,
+    idle_in_transaction_session_timeout: idleMs,
     lock_timeout: lockMs,
     ...(answerMs === undefined ? {} : { query_timeout: answerMs }),
   })
