@@ -48,8 +48,9 @@ export async function assemble(
   )
   const reader = createFulfillmentReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX, options.topic)
   const intake = createIntake({
-    ...{ pool, owner, kafka, offsets, metrics, log, reach, elapsedMs, openMax: config.OPEN_MAX },
+    ...{ pool, owner, kafka, offsets, metrics, log, reach, openMax: config.OPEN_MAX },
     reader: createBatchReader(reader, elapsedMs),
+    isOutside: (kind) => Object.hasOwn(parts.effects, kind) && parts.effects[kind]?.kind === 'once',
     onTaken: () => loop.wake(),
     onCrash: onFatal,
   })

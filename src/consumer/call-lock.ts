@@ -43,8 +43,15 @@ export const NO_LOCK: CallLock = {
 export function createCallLock(redis: LockCommands, { seconds, elapsedMs, onOutcome }: LockOptions): CallLock {
   /** Since when each order is found taken: a dead owner's lock is gone after its time. */
   const takenSinceMs = new Map<string, number>()
+  let forgetAtMs = 0
   const outlivedMs = seconds * 1_000 + 1_000
 
+  /** Most were done by whoever had them, and are never asked for again here. */
+  const forgetOld = () => {
+    if (elapsedMs() < forgetAtMs) return
+    forgetAtMs = elapsedMs() + outlivedMs
+    for (const [key, ms] of takenSinceMs) if (elapsedMs() - ms > 2 * outlivedMs) takenSinceMs.delete(key)
+  }
   const release = async (key: string, token: string) => {
     await redis.runScript(DELETE_OWN, key, [token]).catch(() => undefined)
   }
@@ -85,6 +92,7 @@ export function createCallLock(redis: LockCommands, { seconds, elapsedMs, onOutc
       }
       const sinceMs = takenSinceMs.get(key) ?? elapsedMs()
       if (elapsedMs() - sinceMs < outlivedMs) {
+        forgetOld()
         takenSinceMs.set(key, sinceMs)
         onOutcome('taken')
         return { kind: 'taken' }

@@ -104,7 +104,8 @@ export const bury = (tx: Queryable, { consumer, topic }: Owner, row: OpenRow, ki
      insert into paidonce_consumer.dead_letters
        (consumer, topic, lane, record_offset, event_id, order_key, kind, reason, value)
      select consumer, $6, lane, record_offset, event_id, order_key, $7, $5, convert_to(event, 'UTF8') from buried
-     on conflict (consumer, topic, lane, record_offset) do update set kind = excluded.kind, reason = excluded.reason`,
+     on conflict (consumer, topic, lane, record_offset) do update set event_id = excluded.event_id,
+       order_key = excluded.order_key, kind = excluded.kind, reason = excluded.reason, value = excluded.value`,
     [...found(consumer, row), printable(reason), topic, kind],
   )
 

@@ -70,7 +70,7 @@ function referenceOf(given: unknown): { readonly reference?: string } {
 
 function shown(value: unknown): string {
   try {
-    return String(JSON.stringify(value)).slice(0, 200)
+    return JSON.stringify(value).slice(0, 200) // Undefined has none.
   } catch {
     return typeof value
   }

@@ -8,7 +8,14 @@ export { readConsumerConfig, type ConsumerConfig } from './config.ts'
 export type { ConsumerOptions } from './options.ts'
 export { startConsumer, type RunningConsumer } from './start.ts'
 export { createTables } from './tables.ts'
-export { listUnsettled, listDeadLetters, reviveDeadLetter, sayHappened, sayDidNotHappen } from './operate.ts'
+export {
+  listUnsettled,
+  listDeadLetters,
+  reviveDeadLetter,
+  sayHappened,
+  sayDidNotHappen,
+  setPosition,
+} from './operate.ts'
 export { inbox, once, refused, retry, skip } from './effect.ts'
 export type { Answer, CallContext, CallOutcome, Effect, Effects, OnceOptions, Outcome } from './effect.ts'
 export type { Unsettled } from './parts.ts'

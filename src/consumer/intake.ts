@@ -5,10 +5,11 @@ import { describeError, type Log } from '../runtime/log.ts'
 import type { Owner } from './change-row.ts'
 import type { Reach } from './crash-points.ts'
 import type { ConsumerMetrics } from './metrics.ts'
+import { findStart } from './find-start.ts'
 import { countOpen } from './open-row.ts'
-import { readPosition } from './positions.ts'
 import type { BatchReader } from './read-batch.ts'
-import { takeIn } from './take-in.ts'
+import { takeIn, type TakenRecord } from './take-in.ts'
+import { tooManyUnreadable } from './too-many-unreadable.ts'
 
 export interface IntakeParts {
   readonly pool: pg.Pool
@@ -18,12 +19,13 @@ export interface IntakeParts {
   readonly reader: BatchReader
   /** A lane with so many events that are not settled takes no more in: what waits is bounded. */
   readonly openMax: number
+  /** Effects at a third party, which a restored backup does not take back. */
+  readonly isOutside: (kind: string) => boolean
   readonly onTaken: () => void
   readonly onCrash: (error: Error) => void
   readonly metrics: ConsumerMetrics
   readonly log: Log
   readonly reach: Reach
-  readonly elapsedMs: () => number
 }
 
 export interface Intake {
@@ -37,39 +39,45 @@ export interface Intake {
 
 const FULL_MS = 500
 const TROUBLE_MS = 1_000
-const COMMIT_EVERY_MS = 1_000
+/** A lane that waits for a person is looked at again. */
+const STOPPED_MS = 10_000
 
 /** From the topic into the inbox: where it reads on is Postgres' word, never the group's offset. */
 export function createIntake(parts: IntakeParts): Intake {
-  const { pool, owner, kafka, offsets, metrics, log, elapsedMs } = parts
+  const { pool, owner, kafka, offsets, metrics, log } = parts
   const { consumer, topic } = owner
   let lanes: readonly number[] = []
   let join = 0
   const stopped = new Map<number, string>()
-  const committedAtMs = new Map<number, number>()
+  const saidOf = new Map<number, string>()
+  /** Below it each lane's records were taken in before, also where Postgres does not know it. */
+  const knownTo = new Map<number, number>()
 
   const stopLane = (lane: number, reason: string) => {
     kafka.pause(lane)
     stopped.set(lane, reason)
     metrics.stopped.set({ consumer }, stopped.size)
-    log.error({ lane, reason }, 'a lane stops until a person has looked')
+    if (saidOf.get(lane) !== reason) log.error({ lane, reason }, 'a lane stops until a person has looked')
+    saidOf.set(lane, reason)
+    const ofJoin = join
+    setTimeout(() => void prepare(lane, ofJoin), STOPPED_MS).unref()
   }
   /** Finds where to read on and lets the lane go; tries until it can, or the lane is another's. */
   const prepare = async (lane: number, ofJoin: number): Promise<void> => {
     for (; ofJoin === join; await new Promise((resolve) => setTimeout(resolve, TROUBLE_MS)))
       try {
-        const { start, end } = await offsets.logRange(topic, lane)
-        const next = await readPosition(pool, { consumer, topic, lane }, start)
+        const found = await findStart(pool, offsets, { consumer, topic, lane })
         if (ofJoin !== join) return
-        if (next < start) {
-          stopLane(lane, `the records from ${next} to ${start} were deleted before they were read`)
+        if (found.kind === 'stop') {
+          stopLane(lane, found.reason)
           return
         }
-        if (next > end) {
-          stopLane(lane, `the position ${next} is after the end ${end} of the log: was the topic made anew?`)
-          return
-        }
-        kafka.seek(lane, next)
+        if (found.knownTo > found.next)
+          log.warn({ lane, next: found.next, knownTo: found.knownTo }, 'Postgres knew more once: asking before calling')
+        knownTo.set(lane, found.knownTo)
+        stopped.delete(lane)
+        metrics.stopped.set({ consumer }, stopped.size)
+        kafka.seek(lane, found.next)
         kafka.resume(lane)
         return
       } catch (error) {
@@ -93,7 +101,13 @@ export function createIntake(parts: IntakeParts): Intake {
       control.pause(TROUBLE_MS)
       return
     }
-    const taken = await takeIn(pool, { consumer, topic, lane }, read, parts.reach)
+    const flood = await tooManyUnreadable(pool, { consumer, topic, lane }, read)
+    if (flood !== undefined) {
+      stopLane(lane, flood)
+      return
+    }
+    const records = read.records.map((record) => askedFirst(record, knownTo.get(lane) ?? 0))
+    const taken = await takeIn(pool, { consumer, topic, lane }, { ...read, records }, parts.reach)
     if (taken.kind === 'behind') {
       log.warn({ lane, fetched: batch.fetchedOffset, next: taken.next ?? null }, 'Postgres is behind: reading again')
       again(lane)
@@ -105,13 +119,14 @@ export function createIntake(parts: IntakeParts): Intake {
     metrics.taken.inc({ consumer, outcome: 'undecodable' }, undecodable)
     metrics.lag.set({ consumer, lane: String(lane) }, Math.max(0, batch.highWatermark - taken.next))
     control.resolve(batch.endOffset)
-    if (taken.fresh > 0) parts.onTaken()
-    if (elapsedMs() - (committedAtMs.get(lane) ?? -Infinity) < COMMIT_EVERY_MS && taken.next < batch.highWatermark)
-      return
-    committedAtMs.set(lane, elapsedMs())
-    // Only for those who look at the group's lag.
+    // For those who look at the group's lag, and for a Postgres that is set back (find-start.ts).
     kafka.commit(lane, taken.next).catch(() => undefined)
+    if (taken.fresh > 0) parts.onTaken()
   }
+  const askedFirst = (record: TakenRecord, known: number): TakenRecord =>
+    record.kind === 'event' && record.offset < known && parts.isOutside(record.event.kind)
+      ? { ...record, askFirst: true }
+      : record
   return {
     lanes: () => lanes,
     stopped: () => stopped,

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Fulfillment } from '../schemas/fulfillment.ts'
 import { transaction } from '../runtime/postgres.ts'
+import type { Place } from './positions.ts'
 
 export interface UnsettledEvent {
   readonly eventId: string
@@ -99,5 +100,18 @@ export const reviveDeadLetter = (pool: pg.Pool, consumer: string, eventId: strin
       ])
     return revived
   })
+
+/**
+ * Where a lane is read on, for one that has stopped: it goes on by itself within 10 s. What is in the inbox is not done
+ * again, also when it is read again.
+ * @param topic with the installation's prefix
+ */
+export async function setPosition(pool: pg.Pool, { consumer, topic, lane }: Place, nextOffset: number): Promise<void> {
+  await pool.query(
+    `insert into paidonce_consumer.positions (consumer, topic, lane, next_offset) values ($1, $2, $3, $4)
+     on conflict (consumer, topic, lane) do update set next_offset = excluded.next_offset, topic_id = null`,
+    [consumer, topic, lane, nextOffset],
+  )
+}
 
 const one = ({ rowCount }: { readonly rowCount: number | null }) => rowCount === 1

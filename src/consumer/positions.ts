@@ -10,20 +10,25 @@ export interface Place {
 
 /**
  * Where a lane is read on. The position lies beside the effects, so that a restored backup takes both back together;
- * the group's offset in Kafka follows it and is only for tools that show the lag.
- * @param start where the log begins: the position of a lane that nobody has read
+ * the group's offset in Kafka follows it. A position without a topic's id, as a person has set it, gets this one's.
+ * @param fresh the position of a lane that nobody has read: where the log begins
  */
-export async function readPosition(pool: pg.Pool, { consumer, topic, lane }: Place, start: number): Promise<number> {
+export async function readPosition(
+  pool: pg.Pool,
+  { consumer, topic, lane }: Place,
+  fresh: { readonly start: number; readonly topicId: string | undefined },
+): Promise<{ readonly next: number; readonly topicId: string | null }> {
   await pool.query(
-    `insert into paidonce_consumer.positions (consumer, topic, lane, next_offset) values ($1, $2, $3, $4)
-     on conflict do nothing`,
-    [consumer, topic, lane, start],
+    `insert into paidonce_consumer.positions as known (consumer, topic, lane, next_offset, topic_id)
+     values ($1, $2, $3, $4, $5)
+     on conflict (consumer, topic, lane) do update set topic_id = excluded.topic_id where known.topic_id is null`,
+    [consumer, topic, lane, fresh.start, fresh.topicId ?? null],
   )
-  const { rows } = await pool.query<{ next_offset: string }>(
-    'select next_offset from paidonce_consumer.positions where consumer = $1 and topic = $2 and lane = $3',
+  const { rows } = await pool.query<{ next_offset: string; topic_id: string | null }>(
+    'select next_offset, topic_id from paidonce_consumer.positions where consumer = $1 and topic = $2 and lane = $3',
     [consumer, topic, lane],
   )
-  return Number(rows[0]?.next_offset ?? start)
+  return { next: Number(rows[0]?.next_offset ?? fresh.start), topicId: rows[0]?.topic_id ?? null }
 }
 
 /** Locks the lane's position: of two consumers that read one partition for a moment the second waits here. */

@@ -1,8 +1,9 @@
 import type pg from 'pg'
-import { transaction } from '../runtime/postgres.ts'
+import { transaction, type Queryable } from '../runtime/postgres.ts'
 
 /** Any number that nothing else locks. */
 const LOCK = 5_180_264_417
+const VERSION = 'paidonce 2'
 
 /**
  * `inbox` is both the dedupe and the queue: a row is made once per event id, in the transaction that moves the
@@ -38,14 +39,14 @@ create table if not exists paidonce_consumer.inbox (
 create index if not exists inbox_due on paidonce_consumer.inbox (consumer, lane, due_at) where settled_at is null;
 create index if not exists inbox_open_of_order on paidonce_consumer.inbox (consumer, order_key, seq)
   where settled_at is null;
-create index if not exists inbox_settled on paidonce_consumer.inbox (consumer, settled_at)
-  where settled_at is not null;
+create index if not exists inbox_done on paidonce_consumer.inbox (consumer, settled_at) where state = 'done';
 
 create table if not exists paidonce_consumer.positions (
   consumer text not null,
   topic text not null,
   lane integer not null,
   next_offset bigint not null,
+  topic_id text,
   primary key (consumer, topic, lane)
 );
 
@@ -79,12 +80,28 @@ create index if not exists reports_due on paidonce_consumer.reports (consumer, d
 create index if not exists reports_of_order on paidonce_consumer.reports (consumer, order_key, seq)
   where sent_at is null;
 create index if not exists reports_sent on paidonce_consumer.reports (consumer, sent_at) where sent_at is not null;
+
+alter table paidonce_consumer.positions add column if not exists topic_id text;
+drop index if exists paidonce_consumer.inbox_settled;
+comment on schema paidonce_consumer is '${VERSION}';
 `
 
-/** Makes the kit's tables in the consumer's own database, in a schema of their own; safe to run again and by several. */
+/**
+ * Makes the kit's tables in the consumer's own database, in a schema of their own; safe to run again and by several.
+ * Where they are there already nothing is locked, as that deadlocks with those at work, and no right to make tables is
+ * needed.
+ */
 export async function createTables(pool: pg.Pool): Promise<void> {
+  if (await areThere(pool)) return
   await transaction(pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
-    await tx.query(TABLES)
+    if (!(await areThere(tx))) await tx.query(TABLES)
   })
+}
+
+async function areThere(client: Queryable): Promise<boolean> {
+  const { rows } = await client.query<{ version: string | null }>(
+    `select obj_description(to_regnamespace('paidonce_consumer')::oid, 'pg_namespace') as version`,
+  )
+  return rows[0]?.version === VERSION
 }

@@ -5,7 +5,12 @@ import type { Reach } from './crash-points.ts'
 import { lockPosition, movePosition, type Place } from './positions.ts'
 
 export type TakenRecord = { readonly offset: number } & (
-  | { readonly kind: 'event'; readonly event: Fulfillment }
+  | {
+      readonly kind: 'event'
+      readonly event: Fulfillment
+      /** It was known here once, and may have been called for: it is asked about first. */
+      readonly askFirst?: boolean
+    }
   | { readonly kind: 'undecodable'; readonly detail: string; readonly value: Buffer | null }
 )
 export interface TakenBatch {
@@ -49,14 +54,17 @@ export const takeIn = (pool: pg.Pool, place: Place, batch: TakenBatch, reach: Re
 async function insertEvents(
   tx: Queryable,
   { consumer, lane }: Place,
-  events: readonly { readonly offset: number; readonly event: Fulfillment }[],
+  events: readonly (TakenRecord & { readonly kind: 'event' })[],
 ): Promise<number> {
   const { rowCount } = await tx.query({
     name: 'paidonce-take-in',
-    text: `insert into paidonce_consumer.inbox (consumer, lane, event_id, order_key, record_offset, event)
-           select $1, $2, event_id, order_key, record_offset, event
-           from unnest($3::text[], $4::text[], $5::bigint[], $6::text[]) with ordinality
-             as taken(event_id, order_key, record_offset, event, place)
+    text: `insert into paidonce_consumer.inbox
+             (consumer, lane, event_id, order_key, record_offset, event, state, fence, called_at)
+           select $1, $2, event_id, order_key, record_offset, event, case when ask then 'asking' else 'waiting' end,
+             case when ask then nextval('paidonce_consumer.fence') else 0 end,
+             case when ask then clock_timestamp() end
+           from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bool[]) with ordinality
+             as taken(event_id, order_key, record_offset, event, ask, place)
            order by place
            on conflict do nothing`,
     values: [
@@ -66,6 +74,7 @@ async function insertEvents(
       events.map(({ event }) => orderKey(event)),
       events.map(({ offset }) => offset),
       events.map(({ event }) => JSON.stringify(event)),
+      events.map(({ askFirst }) => askFirst === true),
     ],
   })
   return rowCount ?? 0
@@ -81,7 +90,9 @@ async function insertUndecodable(
 ): Promise<void> {
   await tx.query(
     `insert into paidonce_consumer.dead_letters (consumer, topic, lane, record_offset, kind, reason, value)
-     values ($1, $2, $3, $4, 'undecodable', $5, $6) on conflict do nothing`,
+     values ($1, $2, $3, $4, 'undecodable', $5, $6)
+     on conflict (consumer, topic, lane, record_offset) do update set event_id = null, order_key = null,
+       kind = excluded.kind, reason = excluded.reason, value = excluded.value`,
     [consumer, topic, lane, offset, detail, value],
   )
 }

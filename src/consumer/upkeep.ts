@@ -12,6 +12,7 @@ export interface UpkeepOptions {
 
 const EVERY_MS = 5_000
 const ROWS_MAX = 1_000
+const PRUNE_MS_MAX = 2_500
 
 /** Looks every 5 s at what waits, for the metrics, and removes a little of what was settled long ago. */
 export function startUpkeep(options: UpkeepOptions): { readonly stop: () => Promise<void> } {
@@ -52,16 +53,24 @@ export async function sample({ pool, consumer, metrics }: UpkeepOptions): Promis
   metrics.unsent.set({ consumer }, Number(reports[0]?.count ?? 0))
 }
 
-/** What is below the position is never taken in again, so nothing rests on these rows but a reset of the position. */
+/**
+ * What is below the position is never taken in again, so nothing rests on these rows but a reset of the position. Dead
+ * ones stay, as a person may want them revived. Small steps, and as many as keep up with what comes in.
+ */
 export async function prune({ pool, consumer, keepDays }: UpkeepOptions): Promise<void> {
-  for (const [table, key, at] of [
-    ['inbox', 'event_id', 'settled_at'],
-    ['reports', 'id', 'sent_at'],
+  const endMs = performance.now() + PRUNE_MS_MAX
+  for (const [table, key, at, gone] of [
+    ['inbox', 'event_id', 'settled_at', `state = 'done'`],
+    ['reports', 'id', 'sent_at', 'sent_at is not null'],
   ] as const)
-    await pool.query(
-      `delete from paidonce_consumer.${table} where consumer = $1 and ${key} in (
-         select ${key} from paidonce_consumer.${table}
-         where consumer = $1 and ${at} < clock_timestamp() - $2 * interval '1 day' order by ${at} limit $3)`,
-      [consumer, keepDays, ROWS_MAX],
-    )
+    for (let removed = ROWS_MAX; removed === ROWS_MAX && performance.now() < endMs;) {
+      const { rowCount } = await pool.query(
+        `delete from paidonce_consumer.${table} where consumer = $1 and ${key} in (
+           select ${key} from paidonce_consumer.${table}
+           where consumer = $1 and ${gone} and ${at} < clock_timestamp() - $2 * interval '1 day'
+           order by ${at} limit $3 for update skip locked)`,
+        [consumer, keepDays, ROWS_MAX],
+      )
+      removed = rowCount ?? 0
+    }
 }
