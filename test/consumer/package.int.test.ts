@@ -10,7 +10,10 @@ import { until } from '../helpers/until.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
-const WORKER = `import { inbox, runConsumer } from 'paidonce/consumer'
+/** It uses kafkajs for things of its own, of which the kit must have another copy: ours has guards. */
+const WORKER = `import kafkajs from 'kafkajs'
+import { inbox, runConsumer } from 'paidonce/consumer'
+if (Object.getOwnPropertySymbols(kafkajs).length > 0) throw new Error('the user’s own kafkajs was changed')
 await runConsumer({
   topic: 'fulfillment.shipment.v1',
   prepare: (pool) => pool.query('create table if not exists seen (event_id text primary key)'),
@@ -36,6 +39,14 @@ export const running = startConsumer(readConsumerConfig(process.env), {
 })
 // @ts-expect-error a topic that is none
 export const wrong = startConsumer(readConsumerConfig(process.env), { topic: 'payments.callback.v1', effects: {} })
+`
+/** The first block of the README as it stands, with the functions that it leaves to the reader. */
+const README = `import type { Answer, CallContext, CallOutcome, Fulfillment } from 'paidonce/consumer'
+${/```ts\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'src/consumer/README.md'), 'utf8'))?.[1] ?? ''}
+declare function shipAtCarrier(event: Fulfillment, context: CallContext): Promise<CallOutcome>
+declare function cancelAtCarrier(event: Fulfillment, context: CallContext): Promise<CallOutcome>
+declare function askCarrier(event: Fulfillment, context: CallContext): Promise<Answer>
+declare function askCarrierOfCancellation(event: Fulfillment, context: CallContext): Promise<Answer>
 `
 
 let project: string
@@ -66,6 +77,7 @@ beforeAll(async () => {
   writeFileSync(join(project, 'package.json'), '{"type":"module","private":true}')
   writeFileSync(join(project, 'worker.js'), WORKER)
   writeFileSync(join(project, 'typed.ts'), TYPED)
+  writeFileSync(join(project, 'readme.ts'), README)
 }, 300_000)
 afterEach(async () => {
   await child?.kill()
@@ -88,10 +100,10 @@ test('a project that installs the package consumes events with it', async () => 
   }
 }, 120_000)
 
-test('a strict compiler takes its types', async () => {
+test('a strict compiler takes its types, and the example of the README', async () => {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
-  await run(process.execPath, [tsc, ...options, '--skipLibCheck', 'typed.ts'], { cwd: project }).catch(
+  await run(process.execPath, [tsc, ...options, '--skipLibCheck', 'typed.ts', 'readme.ts'], { cwd: project }).catch(
     (error: unknown) => {
       throw new Error((error as { stdout: string }).stdout, { cause: error })
     },
