@@ -24,3 +24,19 @@ export function createConsumerMetrics(registry = new Registry()) {
   }
 }
 export type ConsumerMetrics = ReturnType<typeof createConsumerMetrics>
+
+/** Counters that an alert looks at, or a person, are there before the first of their kind: a rise from nothing is none. */
+export function beginAtZero(
+  { taken, worked, calls, asks, locks, reports, troubles, ...gauges }: ConsumerMetrics,
+  consumer: string,
+) {
+  for (const outcome of ['fresh', 'duplicate', 'undecodable']) taken.inc({ consumer, outcome }, 0)
+  for (const outcome of ['done', 'refused', 'poison', 'gave_up', 'no_effect_for_kind', 'unsettled'])
+    worked.inc({ consumer, outcome }, 0)
+  for (const outcome of ['happened', 'unknown']) calls.inc({ consumer, outcome }, 0)
+  for (const answer of ['happened', 'did_not_happen', 'unknown']) asks.inc({ consumer, answer }, 0)
+  for (const outcome of ['held', 'away']) locks.inc({ consumer, outcome }, 0)
+  for (const outcome of ['accepted', 'failed']) reports.inc({ consumer, outcome }, 0)
+  troubles.inc({ consumer }, 0)
+  gauges.stopped.set({ consumer }, 0)
+}

@@ -6,7 +6,7 @@ import { createPool } from '../runtime/postgres.ts'
 import { assemble, type Assembled } from './assemble.ts'
 import { createCallLock, NO_LOCK, type CallLock } from './call-lock.ts'
 import type { ConsumerConfig } from './config.ts'
-import { createConsumerMetrics, type ConsumerMetrics } from './metrics.ts'
+import { beginAtZero, createConsumerMetrics, type ConsumerMetrics } from './metrics.ts'
 import type { ConsumerOptions } from './options.ts'
 import type { Parts } from './parts.ts'
 import { connectRedis } from './redis.ts'
@@ -27,6 +27,7 @@ const elapsedMs = () => performance.now()
 export async function startConsumer(config: ConsumerConfig, options: ConsumerOptions): Promise<RunningConsumer> {
   const log = options.log ?? createLog(config.CONSUMER_NAME, config.LOG_LEVEL)
   const metrics = createConsumerMetrics(options.registry)
+  beginAtZero(metrics, config.CONSUMER_NAME)
   const onFatal = options.onFatal ?? throwUncaught
   const parts = partsOf(config, options, log, metrics)
   let missing = 'starting'

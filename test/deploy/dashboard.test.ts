@@ -4,6 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { onPath } from '../../dev/parts/prerequisites.ts'
 import { run } from '../../dev/parts/run.ts'
+import { readConsumerConfig } from '../../src/consumer/config.ts'
+import { inbox, skip } from '../../src/consumer/effect.ts'
+import { startConsumer } from '../../src/consumer/start.ts'
 import { readApiConfig } from '../../src/api/config.ts'
 import { startApi } from '../../src/api/start.ts'
 import { mintToken } from '../../src/runtime/access-token.ts'
@@ -48,9 +51,17 @@ beforeAll(async () => {
   const client = fakeClient((target, n) => (n % 2 === 0 ? paidAnswer(target) : NOT_PAID))
   const reconciler = await startTestReconciler(installation, clientsOf({ alipay: client }))
   stops.push(() => reconciler.stop())
+  const consumer = await startConsumer(
+    readConsumerConfig(installation.env({ CONSUMER_NAME: `${installation.topics.appId}-c` })),
+    {
+      ...{ topic: 'fulfillment.shipment.v1', log: createLog('consumer', 'silent') },
+      effects: { ship: inbox(() => Promise.resolve()), cancel: skip, return: skip, refund: skip },
+    },
+  )
+  stops.push(() => consumer.stop())
   const ports = {
     ...{ gateway: gateway.metricsPort, processor: processor.metricsPort, api: api.metricsPort },
-    reconciler: reconciler.metricsPort,
+    ...{ reconciler: reconciler.metricsPort, consumer: consumer.metricsPort },
   }
   prometheus = await startPrometheus(ports, [join(DEPLOY, 'alerts.yml')])
   stops.push(() => prometheus.stop())
@@ -190,6 +201,8 @@ test('what is wrong in this system is found, and what is not is not', async () =
     'PaidonceLaneHalted',
     'PaidonceNoOwner',
     'PaidonceMaintenanceStopped',
+    'PaidonceConsumerStopped',
+    'PaidonceConsumerDeadLetters',
     'PaidoncePartitionsMissing',
   ])
     expect(firing).not.toContain(quiet)
