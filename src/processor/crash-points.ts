@@ -6,9 +6,9 @@ export const CRASH_POINTS = [
   // The fence.
   'fence_before_init',
   'fence_after_init', // older producers are fenced, nothing is read yet
-  'fence_after_offsets', // group offset, ledger and log range are read, the lane row is not
   'fence_after_backends', // older backends are ended, the counter is not raised
-  'fence_after_read',
+  'fence_after_read', // the lane row is read; group offset, ledger and log range are not
+  'fence_after_offsets',
   'fence_before_first_ledger', // a fresh lane: its row is there, its ledger is not
   'fence_done',
   // Step 1: the Postgres transaction of a batch.

@@ -52,8 +52,10 @@ const READ_AGAIN_REASONS: readonly HaltReason[] = ['applied_above_log', 'input_m
 
 /**
  * Begins an incarnation: fence, then read, then judge. Reads count only after the fence, as only then nobody older can
- * change them; that of the ledger only with a witness, as a new coordinator may answer with an old one. An old group
- * offset does no harm: more is read again. A lane without a ledger writes it here, before its first batch; a lane that
+ * change them; that of the ledger only with a witness, as a new coordinator may answer with an old one. The row comes
+ * first: the witness then proves that nobody has fenced since, and a successor, or a restored Postgres, ends the
+ * connection. The other way round a process that froze between the two believed a ledger that had moved since, beside
+ * a row that a restore had set back. An old group offset does no harm: more is read again. A lane without a ledger writes it here, before its first batch; a lane that
  * must not go on is halted in its row, and keeps its offsets from expiring.
  * @throws whatever Kafka or Postgres throw: nothing has begun, try again later
  */
@@ -70,6 +72,14 @@ export async function fence(
   let session: LaneSession | undefined
   try {
     await reach('fence_after_init')
+    const { start: startOffset } = await offsets.logRange(topic, lane)
+    const { createConnection } = options
+    const opened = await openLaneSession(
+      { databaseUrl, appId, topic, lane, startOffset, onLost, onCounted, log, before, createConnection },
+      reach,
+    )
+    session = opened.session
+    await reach('fence_after_read')
     const [group, ledger, range, ids] = await Promise.all([
       offsets.committed(inputGroup(appId), topic, lane),
       readLedger(producer, offsets, { ...options, lane }),
@@ -77,13 +87,6 @@ export async function fence(
       readTopicIds(options),
     ])
     await reach('fence_after_offsets')
-    const { createConnection } = options
-    const opened = await openLaneSession(
-      { databaseUrl, appId, topic, lane, startOffset: range.start, onLost, onCounted, log, before, createConnection },
-      reach,
-    )
-    session = opened.session
-    await reach('fence_after_read')
     const reading: FenceReading = {
       ...{ groupOffset: group?.offset, ledger, row: opened.row, log: range },
       ...{ input: readInputMark(group?.metadata), outputs: readMarks(group?.metadata), ...ids },

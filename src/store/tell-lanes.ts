@@ -20,12 +20,14 @@ select pg_notify($4, lane::text) from l`
 const TELL_RELEASED = `
 with l as (
   update lanes set brake_version = brake_version + 1, updated_at = now() where topic = $1 and lane = $2
+    and exists (select from brakes where id = $3 and released_at is not null)
   returning lane, next_seq
 ), told as (
   insert into brake_lanes (brake_id, lane, stop_seq, is_released) select $3, lane, next_seq, true from l
   on conflict (brake_id, lane) do update set is_released = true
 )
 select pg_notify($4, lane::text) from l`
+// Whoever released a brake may go on with telling it after Postgres was set back to before that: it is set, and stays so.
 // A lane that is not there yet reads the brakes with its first fence, which comes after this.
 const UNTOLD = `
 select l.lane from lanes l where l.topic = $1 and not exists (
@@ -33,7 +35,8 @@ select l.lane from lanes l where l.topic = $1 and not exists (
 order by l.lane`
 const DONE = {
   set: 'update brakes set told_at = now() where id = $1 and told_at is null',
-  released: 'update brakes set release_told_at = now() where id = $1 and release_told_at is null',
+  released:
+    'update brakes set release_told_at = now() where id = $1 and released_at is not null and release_told_at is null',
 }
 
 /** Each waits for the pool's lock timeout; then whoever asked has waited long enough. */
@@ -104,7 +107,8 @@ export async function finishBrakes(pool: pg.Pool, appId: string, topic: string):
   }
   // A lane that has not been told could still put events to it; after that only behind others that wait for it.
   await pool.query(
-    `update brakes b set done_at = now() where b.done_at is null and b.release_told_at is not null
+    `update brakes b set done_at = now() where b.done_at is null and b.released_at is not null
+       and b.release_told_at is not null
        and not exists (select from waiting_events w where w.brake_id = b.id)`,
   )
 }

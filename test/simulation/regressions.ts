@@ -19,5 +19,13 @@ export const REGRESSIONS: readonly { readonly seed: number; readonly was: string
   },
   { seed: 3047447184, was: 'Postgres was set back twice, the second time to what the first had thrown away' },
   { seed: 5299, was: 'a coordinator that had just taken over said an older ledger: an event went out twice' },
+  {
+    seed: 966241972,
+    was: 'a process froze in its fence while others worked and Postgres was set back: it numbered as others were out',
+  },
+  {
+    seed: 966249291,
+    was: 'Postgres was set back while a release was being told: the brake was ended, and never released',
+  },
   { seed: 5123, was: 'a coordinator that had just taken over said an older ledger, and the lane halted for it' },
 ]

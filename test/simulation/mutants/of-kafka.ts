@@ -210,9 +210,15 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'halted without a proof',
+    name: 'ledger read before the row, and halted without a proof',
     why: 'two fences that overlap halt a lane with which nothing is wrong',
     changes: [
+      { file: FENCE, find: `    const [group, ledger, range, ids] = ${READ_OFFSETS}\n`, replace: '' },
+      {
+        file: FENCE,
+        find: '    const { start: startOffset } = await offsets.logRange(topic, lane)\n',
+        replace: `    const [group, ledger, range, ids] = ${READ_OFFSETS}\n    const startOffset = range.start\n`,
+      },
       { file: FENCE, find: `if (judgement.kind === 'halt') await producer.prove(nothing)`, replace: 'void nothing' },
     ],
   },

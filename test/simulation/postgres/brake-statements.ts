@@ -59,7 +59,7 @@ const brake = (set: Partial<BrakeRow>, fits: (row: BrakeRow) => boolean = () => 
   }
 export const setReleased = brake({ isReleased: true })
 export const setTold = brake({ isTold: true })
-export const setReleaseTold = brake({ isReleaseTold: true })
+export const setReleaseTold = brake({ isReleaseTold: true }, ({ isReleased }) => isReleased)
 
 export function countWaiting({ tables, tx }: Context, values: Values): Rows {
   return { rows: [{ n: [...rowsOf(tables.waiting, tx)].filter(({ brakeId }) => brakeId === num(values[0])).length }] }
@@ -69,7 +69,8 @@ const tell = (isReleased: boolean) =>
   function* (context: Context, values: Values): Waiting<Rows> {
     const [topic, lane, brakeId, channel] = [text(values[0]), num(values[1]), num(values[2]), text(values[3])]
     const raise = ({ brakeVersion }: { brakeVersion: number }) => ({ brakeVersion: brakeVersion + 1 })
-    const row = yield* updateLane(context, laneKey(topic, lane), () => true, raise)
+    const isThere = !isReleased || find(context.tables.brakes, brakeId, context.tx)?.isReleased === true
+    const row = isThere ? yield* updateLane(context, laneKey(topic, lane), () => true, raise) : undefined
     if (row === undefined) return { rows: [] }
     const key = `${brakeId}/${lane}`
     const told = { brakeId, lane, stopSeq: row.nextSeq, isReleased }
@@ -109,8 +110,8 @@ export function openBrakes({ tables, tx }: Context): Rows {
 export function* closeBrakes(context: Context): Waiting<Rows> {
   const { tables, tx } = context
   const waiting = new Set([...rowsOf(tables.waiting, tx)].map(({ brakeId }) => brakeId))
-  for (const { id, isDone, isReleaseTold } of rowsOf(tables.brakes, tx))
-    if (!isDone && isReleaseTold && !waiting.has(id))
+  for (const { id, isDone, isReleased, isReleaseTold } of rowsOf(tables.brakes, tx))
+    if (!isDone && isReleased && isReleaseTold && !waiting.has(id))
       yield* change(context, tables.brakes.cells.get(id), () => ({ isDone: true }))
   return { rows: [] }
 }
