@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { paymentRefOf } from './facts-of-callback.ts'
-import type { PlannedOrder, PlannedRefund, PlannedTransaction } from './planned.ts'
+import type { Defect, PlannedCallback, PlannedOrder, PlannedRefund, PlannedTransaction } from './planned.ts'
 import type { PaymentProvider } from './stories.ts'
 
 /** A transaction as far as it has come by now, and whose it is. */
@@ -36,7 +36,7 @@ export interface Truth {
 export function truthOf(orders: readonly PlannedOrder[], dateOf: (atMs: number) => Date, clock: Clock): Truth {
   const all = new Map<string, Map<string, KnownTransaction>>()
   for (const { merchant, callbacks } of orders)
-    for (const { transaction } of callbacks)
+    for (const { transaction } of callbacks.filter(isTrue))
       for (const one of partsOf(transaction)) {
         const ref = paymentRefOf(one.provider, one.transactionId)
         const place = placeOf(one.provider, merchant)
@@ -67,6 +67,13 @@ export function truthOf(orders: readonly PlannedOrder[], dateOf: (atMs: number) 
     },
   }
 }
+
+/** What no provider signed, or not for this merchant and not now, is somebody's invention: it knows of no such payment. */
+const INVENTED: readonly Defect[] = [
+  ...(['wrong_signature', 'stale_timestamp', 'stranger', 'retired_key', 'hostile', 'slow_head'] as const),
+]
+const isTrue = ({ bursts }: PlannedCallback) =>
+  bursts.length === 0 || bursts.some(({ defect }) => !INVENTED.includes(defect))
 
 const placeOf = (provider: PaymentProvider, merchant: string) => `${paymentRefOf(provider, '')}${merchant}`
 

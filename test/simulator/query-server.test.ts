@@ -43,6 +43,8 @@ const stories = {
   combined: 0.1,
   disputed: 0.1,
   closed: 0.1,
+  // What is invented, no provider knows of (truth.test.ts).
+  ...{ forged: 0, stale: 0, stranger: 0 },
 }
 const orders = planOf({
   ...{ seed: 11, runId: 'Q', merchants: ['shop', 'books'], orders: 400, deliveriesPerOrder: 1 },
