@@ -7,7 +7,6 @@ import { readApiConfig } from '../../src/api/config.ts'
 import { startApi } from '../../src/api/start.ts'
 import { readGatewayConfig } from '../../src/gateway/config.ts'
 import { startGateway } from '../../src/gateway/start.ts'
-import { loadQueryClients } from '../../src/providers/query-clients.ts'
 import { mintToken } from '../../src/runtime/access-token.ts'
 import type { Running } from '../../src/runtime/lifecycle.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -18,9 +17,10 @@ import { planOf } from '../../src/simulator/plan.ts'
 import { runSimulation } from '../../src/simulator/start.ts'
 import { insertApiToken } from '../../src/store/api-tokens.ts'
 import { checkExactlyOnce, nothingWrong, readEvents } from '../helpers/check-exactly-once.ts'
+import { startChild, type Child } from '../helpers/child.ts'
 import { createInstallation, type Installation } from '../helpers/installation.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
-import { startTestReconciler } from '../helpers/reconciler.ts'
+import { QUICK } from '../helpers/reconciler.ts'
 import { printedRandom } from '../helpers/seed.ts'
 import { until } from '../helpers/until.ts'
 
@@ -42,8 +42,11 @@ async function freePort(): Promise<number> {
   return port
 }
 
+const RECONCILER = new URL('../helpers/reconciler-child.ts', import.meta.url).pathname
+
 let it: Installation
 const running: Running[] = []
+const reconcilers: Child[] = []
 const directory = mkdtempSync(join(tmpdir(), 'silent-'))
 const where = {
   ...{ merchantsDir: join(directory, 'merchants'), sendersDir: join(directory, 'senders') },
@@ -53,7 +56,7 @@ beforeAll(async () => {
   it = await createInstallation({ partitions: PARTITIONS })
 })
 afterAll(async () => {
-  await Promise.all(running.map((one) => one.stop()))
+  await Promise.all([...running.map((one) => one.stop()), ...reconcilers.map((one) => one.kill())])
   await it.drop()
   rmSync(directory, { recursive: true, force: true })
 })
@@ -96,17 +99,10 @@ test(
 
     const port = await freePort()
     pointQueriesAt(where.queriesDir, `http://127.0.0.1:${port}`, { requestsPerSec: 1_000 })
-    const clients = loadQueryClients({ queryKeysDir: where.queriesDir, merchantsDir: where.merchantsDir })
-    const schedule = { QUERY_FIRST_MS: String(FIRST_MS), QUERY_SPREAD_MS: '500' }
-    const reconcilers = [
-      await startTestReconciler(it, clients, schedule),
-      await startTestReconciler(it, clients, schedule),
-    ]
-    running.push(...reconcilers)
-    await until('the reconcilers ask', async () => {
-      const probes = reconcilers.map(({ metricsPort }) => fetch(`http://127.0.0.1:${metricsPort}/readyz`))
-      return (await Promise.all(probes)).every(({ ok }) => ok)
-    })
+    const schedule = { ...QUICK, QUERY_FIRST_MS: String(FIRST_MS), QUERY_SPREAD_MS: '500' }
+    const of = { ...schedule, MERCHANTS_DIR: where.merchantsDir, QUERY_KEYS_DIR: where.queriesDir, METRICS_PORT: '0' }
+    reconcilers.push(startChild(RECONCILER, it.env(of)), startChild(RECONCILER, it.env(of)))
+    for (const one of reconcilers) await one.said('reconciler asks', ({ msg }) => msg === 'reconciler asks', 60_000)
     const [late, over] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()]
     const playing = runSimulation({
       ...{ orders, keys, gateways: [`http://127.0.0.1:${gateway.port}`], timeScale: 0.001, late: late.promise },
@@ -156,6 +152,7 @@ test(
     )
     over.resolve(undefined)
     await playing
+    for (const one of reconcilers) expect(await one.stop()).toMatchObject({ code: 0 })
     const news = await pool.query(
       `select from deliveries d join orders o on o.id = d.order_id
      where d.source = 'callback' and d.outcome <> 'duplicate' and o.out_trade_no = any($1)`,
