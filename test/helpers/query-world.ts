@@ -58,7 +58,11 @@ export async function createQueryWorld(options: {
   const orders: readonly PlannedOrder[] = planOf({
     ...{ seed, runId: 'Q', merchants: [...merchants], orders: options.orders, deliveriesPerOrder: 1 },
     ...{ spreadMs: 10_000, againMs: 10_000, providers: { wechatpay: 1, 'wechatpay-v2': 1, alipay: 1, stripe: 1 } },
-    stories: { refund_failed: 0.1, refunded_partly: 0.2, refunded_fully: 0.1, combined: 0, second_payment: 0 },
+    stories: {
+      ...{ refund_failed: 0.1, refunded_partly: 0.2, refunded_fully: 0.1, combined: 0, second_payment: 0 },
+      // What is invented, no provider knows of (truth.test.ts).
+      ...{ forged: 0, stale: 0, stranger: 0 },
+    },
   })
   const clock: Clock = { now: () => world.now, elapsedMs: () => performance.now() + world.laterMs }
   const agents = createAgents()
