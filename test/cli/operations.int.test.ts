@@ -1,10 +1,17 @@
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createInstallation, type Installation } from '../helpers/installation.ts'
 import { shellBlocks, wordsOf } from '../helpers/shell-blocks.ts'
 import { paidonce } from './paidonce.ts'
 
 const lines = shellBlocks(readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'))
+
+/** Files that a command writes; one that is there already is refused. */
+const directory = mkdtempSync(join(tmpdir(), 'operations-'))
+const wordsHere = (line: string) =>
+  wordsOf(line).map((word) => (word.endsWith('.jsonl') ? join(directory, word) : word))
 
 let it: Installation
 beforeAll(async () => {
@@ -19,12 +26,15 @@ beforeAll(async () => {
     [`${it.topics.prefix}payments.callback.v1`],
   )
 })
-afterAll(() => it.drop())
+afterAll(async () => {
+  rmSync(directory, { recursive: true, force: true })
+  await it.drop()
+})
 
 test('every command of docs/operations.md does something on a running installation, in the order of the page', async () => {
   const failed: string[] = []
   for (const line of lines) {
-    const { code, stdout, stderr } = await paidonce(wordsOf(line), it.env() as Record<string, string>)
+    const { code, stdout, stderr } = await paidonce(wordsHere(line), it.env() as Record<string, string>)
     // 1: its example's order, brake or dead letter is not here, or it found what it is there to find.
     if (code !== 0 && code !== 1) failed.push(`${line}: ${code}: ${stdout}${stderr}`)
   }
