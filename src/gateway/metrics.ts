@@ -2,6 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { PROVIDERS } from '../providers/registry.ts'
 import { CONNECTION_ENDS } from '../runtime/connection-limits.ts'
+import { noteNotInUse } from '../runtime/reload-gauge.ts'
 import { FILTER_FAILURES } from './filter/repeat-filter.ts'
 
 const LAG_RESOLUTION_MS = 20
@@ -49,20 +50,16 @@ export function createMetrics(registry = new Registry()) {
     registers,
   })
   for (const reason of FILTER_FAILURES) filterFailures.inc({ reason }, 0)
-  const notInUse = { refused: false, unsettled: false }
-  const noteNotInUse = (change: Partial<typeof notInUse>) => {
-    Object.assign(notInUse, change)
-    reloadFailed.set(notInUse.refused || notInUse.unsettled ? 1 : 0)
-  }
+  const notInUse = noteNotInUse(reloadFailed)
   return {
     registry,
     merchantsLoadedAt,
     noteReload: (outcome: 'loaded' | 'refused', at: Date) => {
       reloads.inc({ outcome })
-      noteNotInUse({ refused: outcome === 'refused' })
+      notInUse({ refused: outcome === 'refused' })
       if (outcome === 'loaded') merchantsLoadedAt.set(at.getTime() / 1_000)
     },
-    noteUnsettled: (unsettled: boolean) => noteNotInUse({ unsettled }),
+    noteUnsettled: (unsettled: boolean) => notInUse({ unsettled }),
     callbacks: new Counter({
       name: 'paidonce_gateway_callbacks_total',
       help: 'Callbacks answered: accepted (in Kafka), refused (the sender must change something), failed (we must)',

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { noteNotInUse } from '../runtime/reload-gauge.ts'
 
 /** Every metric of the reconciler; its help is the question that it answers. Labels come from fixed sets. */
 export function createQueryMetrics(registry = new Registry()) {
@@ -14,7 +15,7 @@ export function createQueryMetrics(registry = new Registry()) {
   const reloads = counter('keys_reloads_total', 'How often were the query keys loaded again, or refused?', 'outcome')
   const reloadFailed = new Gauge({
     name: 'paidonce_query_keys_reload_failed',
-    help: 'Do the files of the query keys hold a mistake, so that older ones are in use?',
+    help: 'Do the files of the query keys hold a mistake, or never rest, so that older ones are in use?',
     registers,
   })
   const loadedAt = new Gauge({
@@ -22,6 +23,7 @@ export function createQueryMetrics(registry = new Registry()) {
     help: 'When were the query keys in use loaded?',
     registers,
   })
+  const notInUse = noteNotInUse(reloadFailed)
   for (const outcome of ['loaded', 'refused']) reloads.inc({ outcome }, 0)
   for (const step of ['lease', 'settle']) errors.inc({ step }, 0)
   for (const about of ['pending', 'held', 'hint']) filed.inc({ about }, 0)
@@ -32,9 +34,10 @@ export function createQueryMetrics(registry = new Registry()) {
     filed,
     noteReload: (outcome: 'loaded' | 'refused', at: Date) => {
       reloads.inc({ outcome })
-      reloadFailed.set(outcome === 'refused' ? 1 : 0)
+      notInUse({ refused: outcome === 'refused' })
       if (outcome === 'loaded') loadedAt.set(at.getTime() / 1_000)
     },
+    noteUnsettled: (unsettled: boolean) => notInUse({ unsettled }),
     asked: counter('asked_total', 'How often was a provider asked, and what came of it?', 'provider', 'outcome'),
     seconds: new Histogram({
       name: 'paidonce_query_seconds',

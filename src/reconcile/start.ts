@@ -8,6 +8,7 @@ import { repeat } from '../runtime/repeat.ts'
 import type { QueryClients } from '../providers/query.ts'
 import type { LoadedQueryClients } from '../providers/query-clients.ts'
 import { watchQueryClients } from '../providers/watch-query-clients.ts'
+import type { ReloadOutcome } from '../providers/watch-set.ts'
 import { listen } from '../store/listen.ts'
 import { queriesChannel } from '../store/notify.ts'
 import { startAsker, type Asker } from './ask-due.ts'
@@ -47,8 +48,9 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
   const { onFatal = throwUncaught } = deps
   const metrics = createQueryMetrics()
   metrics.noteReload('loaded', clock.now())
-  const watch = deps.keys && watchQueryClients(deps.keys, log, (outcome) => metrics.noteReload(outcome, clock.now()))
-  const clients = () => watch?.clients() ?? deps.clients
+  const noteReload = (outcome: ReloadOutcome) => metrics.noteReload(outcome, clock.now())
+  const watch = deps.keys && watchQueryClients(deps.keys, log, noteReload, metrics.noteUnsettled)
+  const clients = () => watch?.current() ?? deps.clients
   const pool = createPool(config.DATABASE_URL, `${config.APP_ID}-reconcile`, log, 4, POOL_LIMITS)
   const stopping = new AbortController()
   const closers: (() => Promise<void> | void)[] = []
