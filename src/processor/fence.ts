@@ -34,6 +34,8 @@ export interface FenceHooks {
   readonly onLost: (error: Error) => void
   /** The lane's row has this fence as its last, whatever becomes of it. */
   readonly onCounted: (fences: number) => void
+  /** The row says that this fence's owner has let go: nobody counts it as dead. */
+  readonly onLetGo: () => void
 }
 
 export type Fenced =
@@ -63,7 +65,7 @@ export async function fence(
   lane: number,
   joins: number,
   options: FenceOptions,
-  { onLost, onCounted }: FenceHooks,
+  hooks: FenceHooks,
   before?: Survived,
 ): Promise<Fenced> {
   const { appId, topic, databaseUrl, offsets, log, reach } = options
@@ -75,27 +77,18 @@ export async function fence(
     const { start: startOffset } = await offsets.logRange(topic, lane)
     const { createConnection } = options
     const opened = await openLaneSession(
-      { databaseUrl, appId, topic, lane, startOffset, onLost, onCounted, log, before, createConnection },
+      { databaseUrl, appId, topic, lane, startOffset, ...hooks, log, before, createConnection },
       reach,
     )
     session = opened.session
     await reach('fence_after_read')
-    const [group, ledger, range, ids] = await Promise.all([
-      offsets.committed(inputGroup(appId), topic, lane),
+    const [ledger, rest] = await Promise.all([
       readLedger(producer, offsets, { ...options, lane }),
-      offsets.logRange(topic, lane),
-      readTopicIds(options),
+      readTopics(lane, options),
     ])
     await reach('fence_after_offsets')
-    const reading: FenceReading = {
-      ...{ groupOffset: group?.offset, ledger, row: opened.row, log: range },
-      ...{ input: readInputMark(group?.metadata), outputs: readMarks(group?.metadata), ...ids },
-    }
-    const judgement = await judgeAgain(reading, async () => ({
-      log: await offsets.logRange(topic, lane),
-      ...(await readTopicIds(options)),
-    }))
-    const fenced = await settle({ lane, joins, producer, session, row: opened.row, reading, judgement }, options)
+    const judged = await judgeAgain({ ledger, row: opened.row, ...rest }, () => readTopics(lane, options))
+    const fenced = await settle({ lane, joins, producer, session, row: opened.row, ...judged }, options)
     if (fenced.kind === 'halted') await session.close().catch(() => undefined)
     await reach('fence_done')
     return fenced
@@ -107,6 +100,19 @@ export async function fence(
 }
 
 type TopicIds = Pick<FenceReading, 'inputId' | 'outputIds'>
+type TopicsReading = Omit<FenceReading, 'ledger' | 'row'>
+
+/** All that may be old for a moment, when a broker or a coordinator has just taken over. */
+async function readTopics(lane: number, options: FenceOptions): Promise<TopicsReading> {
+  const { appId, topic, offsets } = options
+  const [group, log, ids] = await Promise.all([
+    offsets.committed(inputGroup(appId), topic, lane),
+    offsets.logRange(topic, lane),
+    readTopicIds(options),
+  ])
+  const { offset: groupOffset, metadata } = group ?? {}
+  return { groupOffset, input: readInputMark(metadata), outputs: readMarks(metadata), log, ...ids }
+}
 
 /** @throws Error one is not there: somebody may be making it anew just now */
 async function readTopicIds({ offsets, topicPrefix }: FenceOptions): Promise<TopicIds> {
@@ -121,17 +127,20 @@ async function readTopicIds({ offsets, topicPrefix }: FenceOptions): Promise<Top
   return { inputId: found.get(topicPrefix + INPUT_TOPIC) ?? '', outputIds }
 }
 
+/** @returns what was judged with it: the lane goes on by the reading that counts, and commits it */
 async function judgeAgain(
-  reading: FenceReading,
-  again: () => Promise<Pick<FenceReading, 'log'> & TopicIds>,
-): Promise<Judgement> {
+  first: FenceReading,
+  again: () => Promise<TopicsReading>,
+): Promise<{ readonly reading: FenceReading; readonly judgement: Judgement }> {
+  let reading = first
   let judgement = judgeFence(reading)
   for (let tries = 0; tries < READ_AGAIN_TIMES; tries++) {
     if (judgement.kind !== 'halt' || !READ_AGAIN_REASONS.includes(judgement.reason)) break
     await delay(READ_AGAIN_MS)
-    judgement = judgeFence({ ...reading, ...(await again()) })
+    reading = { ...first, ...(await again()) }
+    judgement = judgeFence(reading)
   }
-  return judgement
+  return { reading, judgement }
 }
 
 interface Opened {
@@ -148,7 +157,7 @@ async function settle(opened: Opened, { appId, topic, reach }: FenceOptions): Pr
   const { lane, joins, producer, session, row, reading, judgement } = opened
   if (judgement.kind === 'halt' || judgement.kind === 'still_halted') {
     const { reason, detail } = judgement
-    // Somebody may have fenced and got on between our reading of the ledger and of the row, which do not fit then.
+    // The witness proves ledger and row, and nothing of what was read after it.
     const nothing = { group: ledgerGroup(appId), topic, partition: lane, offset: row.nextSeq }
     if (judgement.kind === 'halt') await producer.prove(nothing)
     if (judgement.kind === 'halt') await haltLane(session, topic, lane, { reason, detail })

@@ -65,8 +65,6 @@ export interface LaneSession extends Queryable {
   ) => Promise<T>
   /** Makes plans anew when they are old. */
   readonly freshenPlans: (elapsedMs: number) => Promise<void>
-  /** True: the lane's row says that its owner has let go, so that nobody counts it as dead. */
-  readonly isLetGo: () => boolean
   readonly close: () => Promise<void>
 }
 
@@ -81,6 +79,7 @@ export interface SessionOptions {
   readonly before?: Survived | undefined
   readonly onLost: (error: Error) => void
   readonly onCounted?: ((fences: number) => void) | undefined
+  readonly onLetGo?: (() => void) | undefined
   readonly log: Log
   /** How long a statement's answer may take before the connection counts as lost. */
   readonly answerMsMax?: number
@@ -114,7 +113,7 @@ export async function openLaneSession(
       LOCK_TIMEOUT,
     ])
     await endOlderBackends(client, name, topic, lane, row.fences)
-    return { session: sessionOf(connection, appId, { topic, lane, incarnation: row.fences }), row }
+    return { session: sessionOf(connection, options, { topic, lane, incarnation: row.fences }), row }
   } catch (error) {
     lose(error)
     throw error
@@ -162,13 +161,12 @@ async function connect(options: SessionOptions): Promise<Connection> {
 
 function sessionOf(
   { client, lose, lost, close }: Connection,
-  appId: string,
+  { appId, onLetGo }: SessionOptions,
   owned: Parameters<typeof letGo>[1],
 ): LaneSession {
   const { incarnation } = owned
   let plannedAtMs: number | undefined
   let plansMs = PLANS_MS_MIN
-  let isLetGo = false
   // What fails without a word from the server (no answer in time, a broken socket) leaves the connection unusable.
   const query = (async (config: pg.QueryConfig | string, values?: unknown[]) => {
     try {
@@ -219,11 +217,12 @@ function sessionOf(
     query,
     lost,
     transaction,
-    isLetGo: () => isLetGo,
     close: async () => {
       // Best effort, and not for long: without it the next owner counts a death.
-      if (lost() === undefined)
-        isLetGo = await withDeadline(letGo(client, owned), LET_GO_MS_MAX, 'Letting go of the lane').catch(() => false)
+      if (lost() === undefined) {
+        const letting = withDeadline(letGo(client, owned), LET_GO_MS_MAX, 'Letting go of the lane')
+        if (await letting.catch(() => false)) onLetGo?.()
+      }
       await close()
     },
     freshenPlans: async (elapsedMs) => {

@@ -68,6 +68,19 @@ export function createLane(options: LaneOptions) {
     )
   }
 
+  /** Leaves the lane: drops what there is, and says that it lives if it could not let go. */
+  const leave = async () => {
+    let ending: Promise<void> = Promise.resolve()
+    let outlive = () => Promise.resolve()
+    await locked(() => {
+      ending = own.drop()
+      outlive = own.left()
+      return Promise.resolve()
+    })
+    await ending.catch(() => undefined)
+    await outlive()
+  }
+
   /**
    * @param begin false: the batch's call has returned
    * @returns how many records were done
@@ -169,8 +182,7 @@ export function createLane(options: LaneOptions) {
     },
     revoked: () => {
       isOwned = false
-      const outlive = own.left()
-      dropSoon().then(outlive, outlive)
+      leave().catch(() => undefined)
     },
     /** Lingers after a small batch, when nothing of it is held any more. */
     onBatch: async (batch: InputBatch, control: BatchControl): Promise<void> => {
@@ -206,10 +218,11 @@ export function createLane(options: LaneOptions) {
     stop: async () => {
       isOwned = false
       own.retire()
-      const outlive = own.left()
       // What holds the mutex may wait for a broker that is away: its connections are closed under it.
-      await dropSoon().catch(() => void own.drop())
-      await withDeadline(outlive(), OUTLIVE_MS_MAX, 'Taking back a death').catch(() => undefined)
+      await withDeadline(leave(), CLOSE_MS_MAX, 'Closing the lane').catch(async () => {
+        void own.drop()
+        await withDeadline(own.left()(), OUTLIVE_MS_MAX, 'Taking back a death').catch(() => undefined)
+      })
     },
   }
 }

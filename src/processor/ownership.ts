@@ -47,6 +47,8 @@ export function createOwnership(options: OwnershipOptions) {
   let latest: Incarnation | undefined
   /** Of the last fence that this ownership has counted in the lane's row, though it may have failed then. */
   let counted: number | undefined
+  /** Of the last fence whose owner has let go, as the lane's row says. */
+  let letGo: number | undefined
   let halt: { readonly reason: string; readonly detail: string } | undefined
   let failures = 0
   let failedAtMs = 0
@@ -121,10 +123,17 @@ export function createOwnership(options: OwnershipOptions) {
       const onLost = () => {
         if (incarnation !== undefined && !isAlive(incarnation)) options.fenceSoon()
       }
-      const onCounted = (fences: number) => (counted = fences)
+      let mine: number | undefined
+      const hooks: FenceHooks = {
+        onLost,
+        onCounted: (fences) => (counted = mine = fences),
+        onLetGo: () => (letGo = mine),
+      }
       const before =
-        counted === undefined ? undefined : { incarnation: counted, wasAlone: aloneAt(counted, latest) !== null }
-      const fenced = await options.fence(joins, { onLost, onCounted }, before)
+        counted === undefined || counted === letGo
+          ? undefined
+          : { incarnation: counted, wasAlone: aloneAt(counted, latest) !== null }
+      const fenced = await options.fence(joins, hooks, before)
       metrics.fences.inc({ outcome: fenced.kind })
       if (retired() && fenced.kind === 'running') {
         void endIncarnation(fenced.incarnation)
@@ -178,14 +187,13 @@ export function createOwnership(options: OwnershipOptions) {
       isRetired = true
       clearTimeout(retryTimer)
     },
-    /** @returns to be called when the last incarnation has been dropped */
+    /** Under the mutex, as a fence in work counts itself first. @returns to be called when the last incarnation has closed */
     left: (): (() => Promise<void>) => {
       const [last, lastCounted] = [latest, counted]
       latest = counted = undefined
       clearTimeout(retryTimer)
       return async () => {
-        if (lastCounted === undefined) return
-        if (last?.session.incarnation === lastCounted && last.session.isLetGo()) return
+        if (lastCounted === undefined || lastCounted === letGo) return
         // Best effort: the next owner has counted a death that nobody died.
         await options.outlive(lastCounted, aloneAt(lastCounted, last)).catch((error: unknown) => {
           log.warn({ lane, error: describeError(error) }, 'another owner may take this one for dead')

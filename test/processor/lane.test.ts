@@ -47,6 +47,7 @@ function createWorld() {
     befores: [] as (Survived | undefined)[],
     /** What the session says once it is closed. */
     isLetGo: true,
+    letsGoWhenItFails: false,
     outlived: [] as (readonly [incarnation: number, aloneOffset: number | null])[],
     sessionLost: undefined as Error | undefined,
     /** Ends the last incarnation's connection, as a successor does. */
@@ -70,19 +71,25 @@ const record = (offset: number): LaneRecord => ({
 })
 
 function laneIn(world: World): Lane {
-  const fence: OwnershipOptions['fence'] = async (joins, { onLost, onCounted }, before): Promise<Fenced> => {
+  const fence: OwnershipOptions['fence'] = async (joins, { onLost, onCounted, onLetGo }, before): Promise<Fenced> => {
     world.did.push('fence')
     world.befores.push(before)
     await world.fenceGate
     const incarnation = ++world.fences
     onCounted(incarnation)
-    if (world.fenceFails-- > 0) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+    if (world.fenceFails-- > 0) {
+      if (world.letsGoWhenItFails) onLetGo()
+      throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+    }
     if (world.halt !== undefined) return { kind: 'halted', ...world.halt, isNew: true }
     let isDead = false
     let lost: Error | undefined
     const session = {
-      ...{ appId: 'app', incarnation, lost: () => lost ?? world.sessionLost, close: () => Promise.resolve() },
-      isLetGo: () => world.isLetGo,
+      ...{ appId: 'app', incarnation, lost: () => lost ?? world.sessionLost },
+      close: () => {
+        if (world.isLetGo) onLetGo()
+        return Promise.resolve()
+      },
     } as unknown as LaneSession
     world.lose = () => {
       lost = Object.assign(new Error('terminating connection'), { severity: 'FATAL', code: '57P01' })
@@ -665,6 +672,30 @@ describe('without input', () => {
     lane.revoked()
     await settled()
     expect(world.outlived).toEqual([[4, null]])
+  })
+
+  test('a fence that fails and lets go has counted nothing that is to be taken back', async () => {
+    world.fenceFails = 1
+    world.letsGoWhenItFails = true
+    lane.assigned()
+    await settled()
+    lane.revoked()
+    await settled()
+    expect([world.fences, world.outlived]).toEqual([1, []])
+  })
+
+  test('a lane is taken away while its fence is in work: what that has counted is taken back', async () => {
+    world.isLetGo = false
+    const gate = Promise.withResolvers<undefined>()
+    world.fenceGate = gate.promise
+    lane.assigned()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(world.did).toEqual(['fence'])
+    lane.revoked()
+    gate.resolve(undefined)
+    await vi.advanceTimersByTimeAsync(0)
+    await settled()
+    expect(world.outlived).toEqual([[1, null]])
   })
 
   test('no record where the consumer reads: fence, then seek whatever is believed', async () => {

@@ -13,10 +13,8 @@ const READ_LEDGER = 'readLedger(producer, offsets, { ...options, lane })'
 /** What was committed last, as a coordinator says it that may be behind. */
 const READ_AT_ONCE = 'offsets.committed(`${appId}.ledger`, topic, lane)'
 const READ_OFFSETS = `await Promise.all([
-      offsets.committed(inputGroup(appId), topic, lane),
       readLedger(producer, offsets, { ...options, lane }),
-      offsets.logRange(topic, lane),
-      readTopicIds(options),
+      readTopics(lane, options),
     ])`
 const FENCE_PRODUCER = '  const producer = await options.fenceProducer(transactionalId(appId, lane))\n'
 
@@ -33,8 +31,8 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
       },
       {
         file: FENCE,
-        find: `[group, ledger, range, ids] = ${READ_OFFSETS}`,
-        replace: '[group, ledger, range, ids] = early',
+        find: `[ledger, rest] = ${READ_OFFSETS}`,
+        replace: '[ledger, rest] = early',
       },
     ],
   },
@@ -213,11 +211,11 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     name: 'ledger read before the row, and halted without a proof',
     why: 'two fences that overlap halt a lane with which nothing is wrong',
     changes: [
-      { file: FENCE, find: `    const [group, ledger, range, ids] = ${READ_OFFSETS}\n`, replace: '' },
+      { file: FENCE, find: `    const [ledger, rest] = ${READ_OFFSETS}\n`, replace: '' },
       {
         file: FENCE,
         find: '    const { start: startOffset } = await offsets.logRange(topic, lane)\n',
-        replace: `    const [group, ledger, range, ids] = ${READ_OFFSETS}\n    const startOffset = range.start\n`,
+        replace: `    const [ledger, rest] = ${READ_OFFSETS}\n    const startOffset = rest.log.start\n`,
       },
       { file: FENCE, find: `if (judgement.kind === 'halt') await producer.prove(nothing)`, replace: 'void nothing' },
     ],
