@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import { CONNECTION_ENDS } from '../runtime/connection-limits.ts'
+import { createPoolGauge } from '../runtime/pool-gauge.ts'
 
 /** Labels come from fixed sets: a route's pattern, never a path; a kind of refusal, never a text. */
 export function createApiMetrics() {
@@ -22,6 +23,7 @@ export function createApiMetrics() {
   for (const result of ['asked', 'pending', 'recent', 'settled', 'limited']) refreshes.inc({ result }, 0)
   return {
     registry,
+    watchPool: createPoolGauge(registers),
     endedConnections,
     refreshes,
     requests: new Counter({

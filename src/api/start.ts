@@ -68,6 +68,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const inputTopic = config.TOPIC_PREFIX + INPUT_TOPIC
   const metrics = createApiMetrics()
   const pool = createPool(databaseUrl, `${appId}-api`, log, config.DATABASE_CONNECTIONS_MAX, POOL_LIMITS)
+  metrics.watchPool('api', pool)
   const lanes = watchLanes(pool, inputTopic, log)
   const waiter = createCommandWaiter(
     (ids) => readCommands(pool, ids),
@@ -80,6 +81,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const onNotification = (channel: string, payload: string) =>
     (channel === askedChannel(appId) ? asked : waiter).hear(Number(payload))
   const replayPool = createPool(databaseUrl, `${appId}-api-replay`, log, 2, POOL_LIMITS)
+  metrics.watchPool('api-replay', replayPool)
   const sender = startSender(config, {
     ...{ pool: replayPool, topic: inputTopic, log, metrics },
     ...(deps.reachReplay === undefined ? {} : { reach: deps.reachReplay }),

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { createPoolGauge } from '../runtime/pool-gauge.ts'
 
 /** Every metric of the processor; its help is the question that it answers. */
 export function createMetrics(registry = new Registry()) {
@@ -13,6 +14,7 @@ export function createMetrics(registry = new Registry()) {
 
   return {
     registry,
+    watchPool: createPoolGauge(registers),
     records: counter('records_total', 'What became of the records of the input topic?', 'outcome'),
     deadLetters: counter('dead_letters_total', 'Which records could not be processed, and why?', 'reason'),
     hintsLeftOut: counter(

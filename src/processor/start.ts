@@ -66,6 +66,7 @@ export async function startProcessor(config: ProcessorConfig, deps: ProcessorDep
   const settings = kafkaSettings(config)
   const metrics = createMetrics()
   const pool = createPool(config.DATABASE_URL, `${config.APP_ID}-processor`, log, 3)
+  metrics.watchPool('processor', pool)
   const admin = createTopicAdmin(settings, log)
   const stops: (() => void)[] = []
   let missing = 'starting'

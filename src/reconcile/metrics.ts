@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { createPoolGauge } from '../runtime/pool-gauge.ts'
 import { noteNotInUse } from '../runtime/reload-gauge.ts'
 
 /** Every metric of the reconciler; its help is the question that it answers. Labels come from fixed sets. */
@@ -29,6 +30,7 @@ export function createQueryMetrics(registry = new Registry()) {
   for (const about of ['pending', 'held', 'hint']) filed.inc({ about }, 0)
   return {
     registry,
+    watchPool: createPoolGauge(registers),
     settled,
     errors,
     filed,

@@ -52,6 +52,7 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
   const watch = deps.keys && watchQueryClients(deps.keys, log, noteReload, metrics.noteUnsettled)
   const clients = () => watch?.current() ?? deps.clients
   const pool = createPool(config.DATABASE_URL, `${config.APP_ID}-reconcile`, log, 4, POOL_LIMITS)
+  metrics.watchPool('reconcile', pool)
   const stopping = new AbortController()
   const closers: (() => Promise<void> | void)[] = []
   let missing = 'starting'
