@@ -1,3 +1,4 @@
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { javaFollow, type JavaRecord } from '../dev/parts/java-topics.ts'
@@ -93,7 +94,7 @@ export async function play(options: PlayOptions): Promise<Played> {
             partitions: PARTITIONS,
             limits: LIMITS,
           },
-          ...{ brokers: kafka.brokers, databaseUrl, registryUrl: registry.url },
+          ...{ env: world.env, brokers: kafka.brokers, databaseUrl, registryUrl: registry.url },
           nodes: kafka.nodes.map(({ name, dataDir }) => ({ name, dataDir })),
           ...{
             simulationLog: load.logFile,
@@ -124,6 +125,9 @@ export async function play(options: PlayOptions): Promise<Played> {
       seconds: (performance.now() - startedMs) / 1_000,
     }
   } finally {
+    // It lies on the disk that goes.
+    const postgresLog = 'dir' in world.disk ? join(world.disk.dir, 'data', 'postgres.log') : ''
+    if (existsSync(postgresLog)) cpSync(postgresLog, join(dir, 'postgres.log'))
     await step('stopping', 'about 5 s', world.stop)
   }
 }

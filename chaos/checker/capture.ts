@@ -119,15 +119,20 @@ export interface About {
   readonly limits: {
     readonly answerMsMax: number
     readonly recoveryMsP95: number
-    readonly samplesMax: Readonly<Record<Sample['what'], number>>
+    readonly samplesMax: Readonly<Record<Bounded, number>>
     readonly rssBytesPerMinMax: number
   }
+  /** By the server's own word. */
+  readonly postgresVersion: string
 }
 
 /** Something of a process or a lane that may not grow without end. */
+export type Bounded = 'rss_bytes' | 'handles' | 'in_flight' | 'unsent' | 'pool_used' | 'pool_waiting'
+/** Success answers of one life of a gateway by its own clock: all, and those later than 4 s. */
+export type Counted = 'success_timed' | 'success_late'
 export interface Sample {
   readonly name: string
-  readonly what: 'rss_bytes' | 'handles' | 'in_flight' | 'unsent'
+  readonly what: Bounded | Counted
   readonly value: number
   readonly atMs: number
   /** Of the process that it was then. */
@@ -154,6 +159,8 @@ export interface Capture {
   readonly secrets: readonly { readonly name: string; readonly value: string }[]
   readonly logs: readonly { readonly name: string; readonly text: string }[]
   readonly metrics: readonly { readonly name: string; readonly text: string }[]
+  /** What an operator saw who looked at everything with the command line: name and both its outputs. */
+  readonly cli: readonly { readonly name: string; readonly text: string }[]
   readonly samples: readonly Sample[]
 }
 

@@ -37,6 +37,7 @@ export function readCapture(dir: string): Capture {
     secrets: [...secretsOf(merchants), ...lines<{ name: string; value: string }>('secrets.jsonl')],
     logs: folder('logs').map((name) => ({ name, text: text(join('logs', name)) })),
     metrics: folder('metrics').map((name) => ({ name, text: text(join('metrics', name)) })),
+    cli: folder('cli').map((name) => ({ name, text: text(join('cli', name)) })),
     samples: lines('samples.jsonl'),
   }
 }

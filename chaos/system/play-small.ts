@@ -12,6 +12,7 @@ import { captureRun } from '../capture-run.ts'
 import { OUTPUTS } from '../checker/capture.ts'
 import { LIMITS } from '../limits.ts'
 import { CLOCK_STEP } from './managed.ts'
+import { figuresOf } from './sample.ts'
 import { untilDrained } from './until-drained.ts'
 import { stallsIn, watchStalls } from './watch-stalls.ts'
 
@@ -86,14 +87,23 @@ export async function playSmall(options: SmallOptions): Promise<string> {
     const stalls = [...senders.stop(), ...stallsIn(clockFile('gateway'), 'gateway', [gateway.url])]
     await untilDrained(lanes, PARTITIONS, options.drainMs ?? DRAIN_MS_MAX)
     await follower.stop()
+    const atMs = Date.now()
+    const samples = (await figuresOf(gateway)).map((one) => ({ ...one, atMs }))
     await Promise.all(services.map((service) => service.stop()))
     const capture = join(dir, 'capture')
     await captureRun(
       {
-        ...{ about: { appId, topicPrefix, partitions: PARTITIONS, limits: LIMITS }, brokers, databaseUrl, registryUrl },
+        ...{
+          about: { appId, topicPrefix, partitions: PARTITIONS, limits: LIMITS },
+          brokers,
+          databaseUrl,
+          registryUrl,
+        },
         nodes: stack.kafka.nodes.map(({ name, dataDir }) => ({ name, dataDir })),
         ...{ simulationLog: join(dir, 'simulation.jsonl'), merchantsDir: directories.merchantsDir, logDir, probe },
-        ...{ faults: stalls, samples: [], metrics: [], secrets: [{ name: 'api token', value: token }] },
+        // Of a clean run only: what an operator sees takes half a minute of a core.
+        ...(options.processorMain === undefined ? { env } : {}),
+        ...{ faults: stalls, samples, metrics: [], secrets: [{ name: 'api token', value: token }] },
       },
       capture,
     )

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { commitNow } from '../../chaos/commit-now.ts'
+import { firstViolation } from '../../chaos/first-violation.ts'
 import { notePower, type PowerName } from '../../chaos/power.ts'
 import type { Capture } from '../../chaos/checker/capture.ts'
 import { check, oraclesOf, type Verdict } from '../../chaos/checker/check.ts'
@@ -53,9 +54,24 @@ test('a run in which nothing went wrong is clean, and every oracle had something
   const verdict = await check(good, openssl)
   expect(verdict.oracles.flatMap(({ examples }) => examples)).toEqual([])
   expect(verdict.ok).toBe(true)
-  // No faults, poison, samples or operators in it.
-  const idle = ['O11', 'O12', 'O14']
+  // No faults, poison or operators in it.
+  const idle = ['O11', 'O14']
   for (const { id, examined } of verdict.oracles) if (!idle.includes(id)) expect(examined, id).toBeGreaterThan(0)
+})
+
+test('all that an operator can look at was shown, in both forms', () => {
+  expect(good.cli.filter(({ text }) => !text.endsWith('exit 0\n'))).toEqual([])
+  const shown = good.cli.map(({ name }) => name.replace(/^\d+-|\.txt$/g, ''))
+  const looks = [
+    'order-show',
+    'order-timeline',
+    'anomaly-list',
+    'anomaly-show',
+    'lane-status',
+    'audit-list',
+    'token-list',
+  ]
+  for (const look of looks) expect(shown.filter((one) => one === look).length, look).toBeGreaterThanOrEqual(2)
 })
 
 describe('a bad capture is reported by exactly its clause:', () => {
@@ -69,6 +85,17 @@ describe('a bad capture is reported by exactly its clause:', () => {
     const clauses = oraclesOf(openssl).flatMap((oracle) => oracle.clauses.map((clause) => `${oracle.id}.${clause}`))
     expect(CORRUPTIONS.map(([clause]) => clause)).toEqual(clauses)
   })
+})
+
+test('what was violated first is told with its whole path', async () => {
+  const [, corrupt] = CORRUPTIONS.find(([clause]) => clause === 'O4.lost') ?? []
+  if (corrupt === undefined) throw new Error('no such corruption')
+  const bad = corrupt(good)
+  const found = firstViolation(bad, await check(bad, openssl))
+  expect(found?.what).toContain('lost: ')
+  const stages = new Set(found?.path.map((line) => line.split(' ')[0]))
+  expect([...stages]).toEqual(['asked', 'delivery', 'input', 'row', 'output'])
+  for (const line of found?.path ?? []) expect(line).not.toContain('undefined')
 })
 
 describe('a processor with a broken rule is reported:', () => {

@@ -353,6 +353,33 @@ export const CORRUPTIONS: readonly Corruption[] = [
       return replaceInBoth(good, record, rewrite(good, record, { amountMinor: (message.amountMinor ?? 0) + 1 }))
     },
   ],
+  [
+    'O9.parts_differ',
+    (good) => {
+      // One provider's event by one more, another's of the same merchant, currency and kind by one less.
+      const provider = ({ message }: ReadMessage) => /\/([a-z0-9-]+):/.exec(message.cause ?? '')?.[1]
+      const withMoney = events(good).filter(({ message }) => typeof message.amountMinor === 'number')
+      const twins = (one: ReadMessage) =>
+        withMoney.filter(
+          (other) =>
+            (['merchant', 'currency', 'kind'] as const).every((name) => other.message[name] === one.message[name]) &&
+            provider(other) !== provider(one),
+        )
+      const one = first('events of the same kind by two providers', withMoney, (event) => twins(event).length > 0)
+      const two = first('event of another provider', twins(one))
+      return [one, two].reduce(
+        (capture, { record, message }, n) =>
+          replaceInBoth(
+            capture,
+            record,
+            rewrite(good, record, { amountMinor: (message.amountMinor ?? 0) + (n === 0 ? 1 : -1) }),
+          ),
+        good,
+      )
+    },
+  ],
+  ['O10.late_at_gateway', (good) => ({ ...good, samples: [...good.samples, aSample('success_late', 1)] })],
+  ['O10.untimed', (good) => ({ ...good, samples: good.samples.filter(({ what }) => what !== 'success_timed') })],
   ['O10.late_success', (good) => changeOneSent(good, { latencyMs: LATE_MS })],
   ['O10.late_failure', (good) => changeOneSent(good, { ...REFUSED, latencyMs: LATE_MS })],
   ['O10.unanswered', (good) => changeOneSent(good, { latencyMs: LATE_MS, heard: 'no_answer' })],
@@ -362,16 +389,20 @@ export const CORRUPTIONS: readonly Corruption[] = [
     'O11.dead_letter_unexpected',
     (good) => addRow(good, 'dead_letters', { lane: 0, kafka_offset: 1, reason: 'undecodable', detail: '' }),
   ],
-  ['O12.memory', (good) => ({ ...good, samples: [aSample('rss_bytes', 2_000_000_000)] })],
-  ['O12.handles', (good) => ({ ...good, samples: [aSample('handles', 100_000)] })],
-  ['O12.in_flight', (good) => ({ ...good, samples: [aSample('in_flight', 100_000)] })],
-  ['O12.unsent', (good) => ({ ...good, samples: [aSample('unsent', 100_000)] })],
+  ['O12.memory', (good) => ({ ...good, samples: [...good.samples, aSample('rss_bytes', 2_000_000_000)] })],
+  ['O12.handles', (good) => ({ ...good, samples: [...good.samples, aSample('handles', 100_000)] })],
+  ['O12.in_flight', (good) => ({ ...good, samples: [...good.samples, aSample('in_flight', 100_000)] })],
+  ['O12.unsent', (good) => ({ ...good, samples: [...good.samples, aSample('unsent', 100_000)] })],
+  ['O12.pool', (good) => ({ ...good, samples: [...good.samples, aSample('pool_waiting', 100_000)] })],
   [
     'O12.memory_grows',
     (good) => ({
       ...good,
       // 30 MB a minute for ten minutes, and never near the limit of what may be there at once.
-      samples: Array.from({ length: 300 }, (_, n) => aSample('rss_bytes', 100_000_000 + n * 1_000_000, n * 2_000)),
+      samples: [
+        ...good.samples,
+        ...Array.from({ length: 300 }, (_, n) => aSample('rss_bytes', 100_000_000 + n * 1_000_000, n * 2_000)),
+      ],
     }),
   ],
   [
@@ -388,6 +419,16 @@ export const CORRUPTIONS: readonly Corruption[] = [
           ...good.logs,
           { name: 'planted.log', text: JSON.stringify({ msg: Buffer.from(value).toString('base64') }) },
         ],
+      }
+    },
+  ],
+  [
+    'O13.secret_shown',
+    (good) => {
+      const { value } = first('secret', good.secrets, ({ name }) => name === 'api token')
+      return {
+        ...good,
+        cli: [...good.cli, { name: 'planted.txt', text: `token ${Buffer.from(value).toString('hex')}` }],
       }
     },
   ],

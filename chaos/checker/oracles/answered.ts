@@ -1,4 +1,4 @@
-import type { FaultLine, SentLine } from '../capture.ts'
+import type { Counted, FaultLine, Sample, SentLine } from '../capture.ts'
 import { nameOf, type Oracle, type Violation } from '../reading.ts'
 
 /** What each sender takes for yes and is to be told for no, as its documents have it (docs/providers.md names them). */
@@ -27,9 +27,9 @@ type Reason = 'slow_sender' | 'fault_on_its_way' | 'stall_of_the_machine'
 export const answered: Oracle = {
   id: 'O10',
   about: 'no answer later than allowed, none missing, where nothing stopped the gateway; the exact form of each answer',
-  clauses: ['late_success', 'late_failure', 'unanswered', 'wrong_form'],
-  check: ({ sent, faults, about }) => {
-    const violations: Violation[] = []
+  clauses: ['late_at_gateway', 'untimed', 'late_success', 'late_failure', 'unanswered', 'wrong_form'],
+  check: ({ sent, faults, samples, about }) => {
+    const violations = timedByGateways(samples, sent)
     const excused: Partial<Record<Reason, number>> = {}
     const excuse = (reason: Reason) => (excused[reason] = (excused[reason] ?? 0) + 1)
     const { answerMsMax } = about.limits
@@ -47,6 +47,37 @@ export const answered: Oracle = {
     }
     return { examined: sent.length, violations, excused }
   },
+}
+
+/** A gateway that is killed takes along what it counted since it was last looked at, two seconds ago. */
+const TIMED_SHARE_MIN = 0.9
+
+/**
+ * On the gateways' own monotonic clocks, from the last header to the answer, nothing excuses a success after 4 s: no way
+ * nor sender is in it, and what a stop held up is answered with failure.
+ */
+function timedByGateways(samples: readonly Sample[], sent: readonly SentLine[]): Violation[] {
+  const timed = countedOf(samples, 'success_timed')
+  const heard = sent.filter((line) => line.heard === 'success').length
+  const total = [...timed.values()].reduce((sum, count) => sum + count, 0)
+  const late = [...countedOf(samples, 'success_late')].filter(([, count]) => count > 0)
+  const violations = late.map(([name, count]): Violation => ({
+    clause: 'late_at_gateway',
+    what: `${name}: ${count} success answers after 4 s`,
+  }))
+  if (total < heard * TIMED_SHARE_MIN)
+    violations.push({ clause: 'untimed', what: `gateways timed ${total} of the ${heard} success answers heard` })
+  return violations
+}
+
+/** What each life of a gateway had counted when it was last looked at. */
+export function countedOf(samples: readonly Sample[], what: Counted): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const one of samples) {
+    const name = `${one.name} (${one.pid ?? '?'})`
+    if (one.what === what) counts.set(name, Math.max(counts.get(name) ?? 0, one.value))
+  }
+  return counts
 }
 
 const CLAUSE: Readonly<Record<SentLine['heard'], string>> = {
