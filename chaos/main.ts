@@ -9,19 +9,21 @@ import { say } from '../dev/parts/progress.ts'
 import { LOCAL_DIR } from '../dev/parts/state.ts'
 import { endAtHelp, usageMistake } from '../dev/parts/usage.ts'
 import { commitNow } from './commit-now.ts'
-import { play } from './play.ts'
+import { play, type Played } from './play.ts'
+import { keepFailed, replayOf } from './replay.ts'
 import { tableOf } from './report-table.ts'
-import { reportOf } from './report.ts'
+import { reportOf, type Report } from './report.ts'
 import { releaseSmallDisk } from './system/small-disk.ts'
-import { writeReport } from './write-report.ts'
+import { jsonOf, writeReport } from './write-report.ts'
 
 const USAGE = `usage: npm run chaos [-- --minutes N] [--seed N] [--orders-per-sec N] [--write]
 
 Runs the whole system on three brokers of its own, with load and faults, for N minutes (default 5), heals it, and has the
 independent checker look at what is left. The same seed draws the same load and the same faults. --write puts the run's
-table into docs/reliability.md. Everything of the run stays in .local/chaos/SEED; report.json there is also printed.
-About five minutes come on top of N. Exit 0: nothing is wrong; 1: something is, or could not be started; 2: usage;
-3: a program is missing.`
+table into docs/reliability.md and its JSON into docs/reliability/. Everything of the run stays in .local/chaos/SEED;
+report.json there is also printed. What is found wrong is followed from its delivery to its events, and a failed run's
+folder is kept beside the next one's of that seed. About five minutes come on top of N. Exit 0: nothing is wrong; 1:
+something is, or could not be started; 2: usage; 3: a program is missing.`
 
 async function main(): Promise<number> {
   endAtHelp(USAGE)
@@ -50,18 +52,34 @@ async function main(): Promise<number> {
   const dir = join(LOCAL_DIR, 'chaos', String(seed))
   onlyOne(`npm run chaos -- --seed ${seed}`, `${dir}.pid`)
   releaseOldDisks()
+  const failed = keepFailed(dir)
+  if (failed !== undefined) say(`the failed run of that seed is kept in ${failed}`)
   rmSync(dir, { recursive: true, force: true })
   mkdirSync(dir, { recursive: true })
   say(`chaos: ${minutes} minutes, seed ${seed}, ${ordersPerSec} orders/s; ${dir}`)
   const commit = commitNow()
-  const played = await play({ dir, appId, seed, minutes, ordersPerSec })
-  const report = reportOf(played, { commit, seed, minutes, ordersPerSec })
-  writeFileSync(join(dir, 'report.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+  const asked = { commit, seed, minutes, ordersPerSec }
+  const played = await play({ dir, appId, seed, minutes, ordersPerSec }).catch((error: unknown) => {
+    say(`not judged; replay on ${commit}: ${replayOf(asked)}; logs: ${dir}`)
+    throw error
+  })
+  const report = reportOf(played, asked)
+  writeFileSync(join(dir, 'report.json'), jsonOf(report))
   say(tableOf(report))
-  for (const { id, examples } of played.verdict.oracles) for (const example of examples) say(`✖ ${id} ${example}`)
+  if (!report.ok) sayFailure(played, report, dir)
   if (values.write) writeReport(report)
   process.stdout.write(`${JSON.stringify(report)}\n`)
   return report.ok ? 0 : 1
+}
+
+/** All that was found, the first of it with its whole path, and how it is looked at again. */
+function sayFailure({ verdict, senderExit }: Played, { first, replay, commit, seed }: Report, dir: string) {
+  for (const { id, examples } of verdict.oracles) for (const example of examples) say(`✖ ${id} ${example}`)
+  if (senderExit !== 0) say(`✖ the senders ended with ${senderExit}: ${join(dir, 'simulator.log')}`)
+  if (first !== null) say(`first: ${first.oracle} ${first.what}; ${first.order ?? 'of no order'}`)
+  for (const line of first?.path ?? []) say(`  ${line}`)
+  say(`seed ${seed}; replay on ${commit}: ${replay}`)
+  say(`look again: node chaos/checker/main.ts ${join(dir, 'capture')}; logs: ${dir}`)
 }
 
 /** Whoever was killed, as `npm test` kills what it leaves, could not release its own. */

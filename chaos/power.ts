@@ -11,7 +11,9 @@ export interface Power {
 
 /** Wrong designs in the simulation; captures with one thing wrong; processors with a broken rule. */
 export const POWERS = ['mutants', 'captures', 'processors'] as const
-export type PowerName = (typeof POWERS)[number]
+/** The crash matrix: how many of its cells (points times kill, stop and delay) were met and ended well. */
+export const CRASHES = ['crash-gateway', 'crash-processor', 'crash-api'] as const
+export type PowerName = (typeof POWERS)[number] | (typeof CRASHES)[number]
 
 const fileOf = (dir: string, name: PowerName) => join(dir, `${name}.json`)
 const DIR = join(LOCAL_DIR, 'power')
@@ -30,5 +32,8 @@ export function readPowers(dir = DIR): Record<PowerName, Power | null> {
       return null
     }
   }
-  return { mutants: read('mutants'), captures: read('captures'), processors: read('processors') }
+  return Object.fromEntries([...POWERS, ...CRASHES].map((name) => [name, read(name)])) as Record<
+    PowerName,
+    Power | null
+  >
 }

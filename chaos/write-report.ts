@@ -1,15 +1,25 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { tableOf } from './report-table.ts'
 import type { Report } from './report.ts'
 
 const FILE = join(import.meta.dirname, '..', 'docs', 'reliability.md')
+/** Of the JSON, beside that page. */
+const FOLDER = 'reliability'
 
-/** Puts a run's table between the marks of docs/reliability.md; a run of the same seed takes the older one's place. */
-export function writeReport(report: Report): void {
+/**
+ * Puts a run's table between the marks of docs/reliability.md, and its JSON into a file beside it; a run of the same seed
+ * takes the older one's place.
+ */
+export function writeReport(report: Report, file = FILE): void {
   const name = `chaos-${report.seed}`
-  writeSection(name, tableOf(report))
+  const json = `${FOLDER}/${name}.json`
+  mkdirSync(join(dirname(file), FOLDER), { recursive: true })
+  writeFileSync(join(dirname(file), json), jsonOf(report))
+  writeSection(name, `${tableOf(report)}\n\nThe same as JSON: [${name}.json](${json}).`, file)
 }
+
+export const jsonOf = (report: Report) => `${JSON.stringify(report, undefined, 2)}\n`
 
 /** @throws Error if the document has no such marks */
 export function writeSection(name: string, text: string, file = FILE): void {

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LOCAL_DIR } from '../../dev/parts/state.ts'
+import { commitNow } from '../../chaos/commit-now.ts'
+import { notePower } from '../../chaos/power.ts'
 import { writeSection } from '../../chaos/write-report.ts'
-import type { Armed, CrashAction } from './crash-here.ts'
+import { CRASH_ACTIONS, type Armed, type CrashAction } from './crash-here.ts'
 import { until } from './until.ts'
 
 /** What is told to a running child, one crash after another. */
@@ -54,8 +56,17 @@ export interface Cell {
   readonly says: string
 }
 
-/** With WRITE_TABLES=1: puts what was run into docs/reliability.md. */
-export function writeTable(name: string, points: readonly string[], cells: readonly Cell[]): void {
+/** Notes how many cells were met, for the reports of chaos; with WRITE_TABLES=1 puts them into docs/reliability.md. */
+export function writeTable(
+  name: 'gateway' | 'processor' | 'api',
+  points: readonly string[],
+  cells: readonly Cell[],
+): void {
+  // Only a whole run says something; a cell that has no meaning is none that could be met.
+  if (cells.length === points.length * CRASH_ACTIONS.length) {
+    const isMet = ({ says }: Cell) => says.startsWith('✓')
+    notePower(`crash-${name}`, { commit: commitNow(), caught: cells.filter(isMet).length, of: cells.length })
+  }
   if (process.env['WRITE_TABLES'] !== '1') return
   const of = (point: string, action: CrashAction) =>
     cells.find((cell) => cell.point === point && cell.action === action)?.says ?? '✖ not run'
