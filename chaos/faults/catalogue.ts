@@ -1,11 +1,14 @@
 import type { Random } from '../../src/simulator/random.ts'
 import type { Fault } from './fault.ts'
 import { LINK_FAULTS } from './links.ts'
+import { MACHINE_FAULTS } from './machine.ts'
 import { OPERATOR_FAULTS } from './operators.ts'
 import { PROCESS_FAULTS } from './processes.ts'
 import { STORE_FAULTS } from './stores.ts'
 
-export const FAULTS: readonly Fault[] = [...PROCESS_FAULTS, ...STORE_FAULTS, ...LINK_FAULTS, ...OPERATOR_FAULTS]
+export const FAULTS: readonly Fault[] = [
+  ...[...PROCESS_FAULTS, ...STORE_FAULTS, ...LINK_FAULTS, ...OPERATOR_FAULTS, ...MACHINE_FAULTS],
+]
 
 /** Half of the time two at once, where they can be. */
 const TWO_AT_ONCE = 0.5

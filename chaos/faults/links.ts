@@ -3,7 +3,7 @@ import type { Effects, Toxic } from '../proxy/toxic.ts'
 import type { World } from '../system/world.ts'
 import { between, pick, type Fault, type Injected } from './fault.ts'
 
-const LINKS = ['senders-1', 'senders-2', 'gateway-kafka', 'processor-kafka', 'postgres'] as const
+export const LINKS = ['senders-1', 'senders-2', 'gateway-kafka', 'processor-kafka', 'postgres'] as const
 /** Kafka's numbers of the calls that matter: produce; offsets into a transaction; its end. */
 const PRODUCE = 0
 const ADD_PARTITIONS = 24
@@ -39,7 +39,7 @@ const onLink = (
 })
 
 /** Who is behind a link to senders answers late; behind the others it has to answer in time all the same. */
-const hindered = (world: World, link: string) => {
+export const hindered = (world: World, link: string) => {
   const url = world.gatewayUrls[Number(/^senders-(\d)$/.exec(link)?.[1] ?? 0) - 1]
   return url === undefined ? [] : [url]
 }
