@@ -55,6 +55,10 @@ export async function runPlan(
 }
 
 const queriesAt = (port: number, log: Log, until: Promise<void>) => ({
-  ...{ port, until },
+  port,
+  until: () => {
+    log.info({}, 'all is sent; the providers answer queries until this process is stopped')
+    return until
+  },
   onListening: (url: string) => log.info({ url }, 'the providers answer queries'),
 })

@@ -31,7 +31,8 @@ export interface SimulationOptions {
   readonly queries?: {
     port: number
     onListening?: (url: string) => void
-    until?: Promise<unknown>
+    /** A function is called when all has been sent. */
+    until?: Promise<unknown> | (() => Promise<unknown>)
     faults?: QueryFaultOptions
     differences?: BillDifferenceOptions
   }
@@ -102,7 +103,8 @@ export async function runSimulation(options: SimulationOptions): Promise<Tally> 
     })
     await Promise.all(plays)
     broken.signal.throwIfAborted()
-    await options.queries?.until
+    const until = options.queries?.until
+    await (typeof until === 'function' ? until() : until)
     return tally.read()
   } finally {
     sender.close()
