@@ -25,7 +25,12 @@ export function checkOf(callback: Callback, merchants: Readonly<Record<string, u
   const sections = merchants[callback.merchant] as Sections | undefined
   const section = sections?.[callback.provider]
   if (section === undefined) return broken(`${callback.merchant} has no ${callback.provider}`)
-  const valid = (name: string) => keysIn(section[name]).filter(({ untilMs }) => untilMs >= callback.receivedAtMs)
+  const isAnswer = callback.source === 'query'
+  const signedMs = callback.receivedAtMs - (isAnswer ? ANSWER_AGE_MS_MAX : 0)
+  const valid = (name: string) => keysIn(section[name]).filter(({ untilMs }) => untilMs >= signedMs)
+  if (isAnswer && callback.provider === 'alipay') return alipayAnswer(callback, valid('publicKeyFiles'))
+  // Nothing signs them: that they are Stripe's its TLS certificate says.
+  if (isAnswer && callback.provider === 'stripe') return { kind: 'unsigned' }
   switch (callback.provider) {
     case 'wechatpay':
       return wechatpay(callback, section)
@@ -43,6 +48,9 @@ export function checkOf(callback: Callback, merchants: Readonly<Record<string, u
       return broken(`nobody knows how ${callback.provider} signs`)
   }
 }
+
+/** An answer lies with whoever asked until all have answered, and with one that is stopped for longer. */
+const ANSWER_AGE_MS_MAX = 30_000
 
 const broken = (why: string): Check => ({ kind: 'broken', why })
 const signed = (attempts: readonly Attempt[]): Check =>
@@ -120,6 +128,16 @@ function alipay({ rawBody }: Callback, keys: readonly Key[]): Check {
     .join('&')
   const [message, signature] = [Buffer.from(content, 'latin1'), Buffer.from(sign, 'base64')]
   return signed(keys.map(({ text }) => ({ kind: 'rsa', publicPem: text, message, signature })))
+}
+
+/** The text of the answer's object as it lies in the body, between its name and the signature. */
+function alipayAnswer({ rawBody }: Callback, keys: readonly Key[]): Check {
+  const text = rawBody.toString('utf8')
+  const [, content] = /^\s*\{\s*"\w+_response"\s*:\s*(\{[\s\S]*\})\s*,\s*"(?:alipay_cert_sn|sign)"/.exec(text) ?? []
+  const sign = (JSON.parse(text) as { sign?: unknown }).sign
+  if (content === undefined || typeof sign !== 'string') return broken('no sign')
+  const [message, signature] = [Buffer.from(content), Buffer.from(sign, 'base64')]
+  return signed(keys.map(({ text: publicPem }) => ({ kind: 'rsa', publicPem, message, signature })))
 }
 
 /** Bytes as Latin-1 text, whatever their charset. */

@@ -44,7 +44,17 @@ export interface SentLine extends Answered {
   /** Of the body, a zero byte, and the value of the signature header if there is one. */
   readonly requestSha256?: string
 }
-export type LogLine = OrderLine | CloseLine | SentLine | { readonly line: 'query' }
+/** A question that a provider was asked, and what it answered. */
+export interface QueryLine {
+  readonly line: 'query'
+  readonly provider: string
+  readonly atMs: number
+  readonly latencyMs: number
+  /** Method and address. */
+  readonly asked: string
+  readonly status: number | null
+}
+export type LogLine = OrderLine | CloseLine | SentLine | QueryLine
 
 /** A record as Kafka's Java client saw it; the value is base64. */
 export interface TopicRecord {
