@@ -6,8 +6,10 @@ import { SENDERS_CLOCK } from './system/watch-stalls.ts'
 import type { World } from './system/world.ts'
 
 export interface Load {
-  /** Resolves with the simulator's exit code when everything was sent and heard: 1 if something was wrongly accepted. */
-  readonly done: Promise<number>
+  /** Resolves when everything was sent and heard; the providers still answer who asks them. */
+  readonly sent: Promise<void>
+  /** Ends that. @returns the simulator's exit code: 1 if something was wrongly accepted */
+  readonly end: () => Promise<number>
   readonly logFile: string
 }
 
@@ -24,6 +26,10 @@ const STORY_SHARES = [
 /** Enough for an open loop: who waits for an answer holds up nobody else. */
 const IN_FLIGHT_MAX = 2_000
 const AGAIN_MS = 10_000
+/** Of the orders, those whose callbacks are all lost: that they are paid only the provider tells, if it is asked. */
+const SILENT_SHARE = '0.04'
+/** What the simulator logs then. */
+const ALL_SENT = 'all is sent'
 
 /** The senders as a process of their own: arrivals do not wait for answers. */
 export function startLoad(world: World, options: { seed: number; ordersPerSec: number; seconds: number }): Load {
@@ -36,12 +42,25 @@ export function startLoad(world: World, options: { seed: number; ordersPerSec: n
     ...{ ORDERS: String(options.ordersPerSec * options.seconds), DUPLICATE_SHARE, STORY_SHARES },
     ...{ SPREAD_MS: String(options.seconds * 1_000), AGAIN_MS: String(AGAIN_MS), IN_FLIGHT_MAX: String(IN_FLIGHT_MAX) },
     ...{ REPORT_SHARE: '0.2', SLOW_SHARE: '0.005', CUT_OFF_SHARE: '0.01', TIME_SCALE: '0.01' },
-    CLOCK_FILE: join(world.dir, SENDERS_CLOCK),
+    ...{ QUERY_PORT: String(world.queryPort), SILENT_SHARE, CLOCK_FILE: join(world.dir, SENDERS_CLOCK) },
   }
   const child = spawn(process.execPath, ['--import', CLOCK_STEP, main], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const output = createWriteStream(join(world.dir, 'simulator.log'))
   child.stdout.pipe(output)
   child.stderr.pipe(output)
   process.on('exit', () => child.kill('SIGKILL'))
-  return { logFile, done: new Promise((resolve) => child.once('close', (code) => resolve(code ?? 1))) }
+  const done = new Promise<number>((resolve) => child.once('close', (code) => resolve(code ?? 1)))
+  const sent = new Promise<void>((resolve) => {
+    let said = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      said = (said + chunk.toString()).slice(-10_000)
+      if (said.includes(ALL_SENT)) resolve()
+    })
+    void done.then(() => resolve())
+  })
+  const end = () => {
+    child.kill('SIGTERM')
+    return done
+  }
+  return { logFile, sent, end }
 }

@@ -1,4 +1,4 @@
-import { cpSync, existsSync } from 'node:fs'
+import { cpSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { javaFollow, type JavaRecord } from '../dev/parts/java-topics.ts'
@@ -13,6 +13,9 @@ import { LIMITS } from './limits.ts'
 import { startLoad } from './load.ts'
 import { runNemesis } from './nemesis.ts'
 import { sample } from './system/sample.ts'
+import { shippedOnce } from './system/shipped-once.ts'
+import { shippedBy } from './system/shipping.ts'
+import { untilAsked } from './system/asking.ts'
 import { untilDrained } from './system/until-drained.ts'
 import { stallsOfProcesses, watchStalls } from './system/watch-stalls.ts'
 import { PARTITIONS, startWorld } from './system/world.ts'
@@ -45,14 +48,17 @@ const KEYS_CHANGE_AFTER = 0.25
 const WARM_UP_MS = 20_000
 /** The senders' own retries go on after the last fault. */
 const SENDERS_MS_MAX = 300_000
+const SENDERS_END_MS_MAX = 30_000
+const ASKED_MS_MAX = 90_000
 const DRAIN_MS_MAX = 120_000
+const SHIPPED_MS_MAX = 90_000
 
 /** Starts the system, plays load and faults, heals, waits for rest, writes everything down and has it checked. */
 export async function play(options: PlayOptions): Promise<Played> {
   const { dir, appId, seed, minutes } = options
   const random = randomOf(seed)
   const world = await step(
-    'starting 3 brokers, Postgres, registry, 2 gateways, 3 processors and the api',
+    'starting 3 brokers, Postgres, registry, 2 gateways, 3 processors, the api, a reconciler and a worker',
     'about 40 s',
     () => startWorld(dir, appId, minutes * MINUTE_SEC * KEYS_CHANGE_AFTER),
   )
@@ -75,15 +81,25 @@ export async function play(options: PlayOptions): Promise<Played> {
     })
     await sleep(WARM_UP_MS)
     const faults = await runNemesis(world, random, startedLoadMs + minutes * MINUTE_SEC * 1_000)
-    const senderExit = await step('all healed; the senders finish', 'up to 3 minutes', () =>
-      Promise.race([load.done, sleep(SENDERS_MS_MAX, -1, { ref: false })]),
+    await step('all healed; the senders finish', 'up to 3 minutes', () =>
+      Promise.race([load.sent, sleep(SENDERS_MS_MAX, undefined, { ref: false })]),
     )
+    const unasked = await step('the reconciler asks about what is pending', 'about 20 s', () =>
+      untilAsked(world.databaseUrl, ASKED_MS_MAX),
+    )
+    if (unasked > 0) say(`  about ${unasked} orders nobody has asked`)
+    // What it tells would come in for ever.
+    await world.reconciler.end('SIGTERM')
+    const senderExit = await Promise.race([load.end(), sleep(SENDERS_END_MS_MAX, -1, { ref: false })])
     const drained = await untilDrained(world.lanes, PARTITIONS, DRAIN_MS_MAX)
     if (drained.kind === 'late') say(`  not drained: ${JSON.stringify(drained.lanes)}`)
     await follower.stop()
+    const shipped = await step('the worker ships what is left', 'some seconds', () =>
+      shippedBy(world, probe, SHIPPED_MS_MAX),
+    )
     const taken = samples.stop()
     const stalled = [...stalls.stop(), ...stallsOfProcesses(world)]
-    const ownEnds = [...world.gateways, ...world.processors, world.api].reduce((sum, one) => sum + one.restarts(), 0)
+    const ownEnds = world.processes.reduce((sum, one) => sum + one.restarts(), 0)
     const { databaseUrl, kafka, registry, topicPrefix } = world
     await step('writing it down with tools that are not ours', 'about 20 s', () =>
       captureRun(
@@ -103,8 +119,8 @@ export async function play(options: PlayOptions): Promise<Played> {
             probe,
             faults: [...faults, ...stalled],
           },
-          ...{ secrets: [{ name: 'api token', value: world.token }], samples: taken },
-          metrics: [...world.gateways, ...world.processors, world.api].map(({ name, metricsUrl }) => ({
+          ...{ secrets: world.secrets, samples: taken },
+          metrics: world.processes.map(({ name, metricsUrl }) => ({
             ...{ name, url: `${metricsUrl}/metrics` },
           })),
         },
@@ -113,9 +129,14 @@ export async function play(options: PlayOptions): Promise<Played> {
     )
     const capture = readCapture(join(dir, 'capture'))
     const verdict = await step('checking', 'about a minute', () => check(capture))
+    writeFileSync(join(dir, 'capture', 'shipped.json'), JSON.stringify(shipped, undefined, 1))
+    const ofWorker = shippedOnce(capture, shipped)
     const drainMs = drained.kind === 'drained' ? drained.ms : null
     return {
-      verdict,
+      verdict: {
+        ok: verdict.ok && Object.keys(ofWorker.violated).length === 0,
+        oracles: [...verdict.oracles, ofWorker],
+      },
       capture,
       faults,
       missing,

@@ -8,6 +8,8 @@ type Of = (world: World) => readonly Managed[]
 const gateways: Of = (world) => world.gateways
 const processors: Of = (world) => world.processors
 const api: Of = (world) => [world.api]
+const worker: Of = (world) => [world.worker]
+const reconciler: Of = (world) => [world.reconciler]
 
 /** Where senders reach it; empty unless it is a gateway. */
 const urlOf = (world: World, one: Managed) => {
@@ -122,6 +124,35 @@ const killAll: Fault = {
   },
 }
 
+const ROUNDS = 3
+const REBALANCES = /^paidonce_rebalances_total (\d+)$/m
+const rebalancesOf = async ({ metricsUrl }: Managed) => {
+  const answer = await fetch(`${metricsUrl}/metrics`, { signal: AbortSignal.timeout(2_000) })
+  return Number(REBALANCES.exec(await answer.text())?.[1] ?? 0)
+}
+
+/** One more processor comes and goes, and comes and goes: each time the group deals its lanes out anew. */
+const burst: Fault = {
+  ...{ kind: 'rebalance_burst', group: 'processor', isAlone: true },
+  inject: async ({ processors: members, spare }) => {
+    const before = await Promise.all(members.map(rebalancesOf))
+    for (let round = 1; round <= ROUNDS; round++) {
+      await spare.start()
+      await spare.untilReady()
+      await spare.end('SIGTERM')
+    }
+    return {
+      ...{ target: `${spare.name} ${ROUNDS} times`, holdMs: 2_000 },
+      observe: async () => {
+        const now = await Promise.all(members.map(rebalancesOf))
+        const fewest = Math.min(...now.map((count, n) => count - (before[n] ?? count)))
+        return fewest >= ROUNDS ? `the lanes dealt out ${fewest} times` : undefined
+      },
+      heal: () => Promise.resolve(),
+    }
+  },
+}
+
 const sign = (random: Random) => (random.chance(0.5) ? 1 : -1)
 const MINUTE_MS = 60_000
 
@@ -129,10 +160,15 @@ export const PROCESS_FAULTS: readonly Fault[] = [
   kill('kill_gateway', 'gateway', gateways),
   kill('kill_processor', 'processor', processors),
   kill('kill_api', 'api', api),
+  kill('kill_worker', 'worker', worker),
+  kill('kill_reconciler', 'reconciler', reconciler),
   killAll,
+  burst,
   stop('stop_gateway', 'gateway', gateways, [1_000, 8_000]),
   stop('stop_processor', 'processor', processors, [1_000, SESSION_MS - 1_000]),
   stop('stop_processor_past_session', 'processor', processors, [SESSION_MS + 2_000, 2 * SESSION_MS]),
+  stop('stop_worker', 'worker', worker, [1_000, 2 * SESSION_MS]),
+  stop('stop_reconciler', 'reconciler', reconciler, [1_000, 2 * SESSION_MS]),
   stepClock('step_clock_gateway', 'gateway', gateways, (random) => sign(random) * 10 * MINUTE_MS),
   stepClock('step_clock_processor', 'processor', processors, (random) => sign(random) * 60 * MINUTE_MS),
   roll('roll_gateways', 'gateway', gateways),

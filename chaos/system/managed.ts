@@ -41,6 +41,11 @@ export interface ManagedOptions {
 /** Steps a process's clock, and writes down when it got no turn. */
 export const CLOCK_STEP = join(ROOT, 'chaos', 'system', 'clock-step.ts')
 
+const ends: (() => void)[] = []
+process.on('exit', () => {
+  for (const end of ends) end()
+})
+
 export async function manage({ name, main, env, dir }: ManagedOptions): Promise<Managed> {
   const [port, metricsPort] = [await choosePort(), await choosePort()]
   const clockFile = join(dir, `${name}.clock`)
@@ -77,7 +82,7 @@ export async function manage({ name, main, env, dir }: ManagedOptions): Promise<
       return undefined
     }
   }
-  process.on('exit', () => child?.kill('SIGKILL'))
+  ends.push(() => child?.kill('SIGKILL'))
 
   const metricsUrl = `http://127.0.0.1:${metricsPort}`
   const isReady = () =>

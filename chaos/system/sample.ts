@@ -17,7 +17,6 @@ export function sample(world: World) {
     if (value !== undefined)
       samples.push({ name, what, value, atMs: Date.now(), ...(pid === undefined ? {} : { pid }) })
   }
-  const processes = [...world.gateways, ...world.processors, world.api]
   const ofLanes = once(async () => {
     for (const { lane, nextSeq, ledger } of await world.lanes.read()) add(`lane-${lane}`, 'unsent', nextSeq - ledger)
   })
@@ -27,7 +26,7 @@ export function sample(world: World) {
     }),
   )
   const timer = setInterval(() => {
-    for (const one of processes) {
+    for (const one of world.processes) {
       add(one.name, 'rss_bytes', one.rssBytes(), one.pid())
       add(one.name, 'handles', one.handles())
     }
