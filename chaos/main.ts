@@ -31,7 +31,7 @@ async function main(): Promise<number> {
     options: {
       minutes: { type: 'string', default: '5' },
       seed: { type: 'string', default: String(randomInt(1, 2 ** 31)) },
-      'orders-per-sec': { type: 'string', default: '10' },
+      'orders-per-sec': { type: 'string', default: '20' },
       write: { type: 'boolean', default: false },
     },
   })

@@ -36,7 +36,7 @@ const limitCpuOfProcess: Fault = {
     const one = pick(random, [...world.gateways, ...world.processors])
     const pid = one.pid()
     if (pid === undefined) throw new Error(`${one.name} has just been killed`)
-    const quota = limitCpu(`paidonce-${world.appId}`, pid, CPU_SHARE)
+    const quota = limitCpu(`paidonce-${world.appId}-${pid}-${Date.now()}`, pid, CPU_SHARE)
     const url = world.gatewayUrls[world.gateways.indexOf(one)]
     return Promise.resolve<Injected>({
       ...{ target: `${one.name} to ${100 * CPU_SHARE} %`, holdMs: CPU_MS, hinders: url === undefined ? [] : [url] },
