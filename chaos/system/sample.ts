@@ -20,7 +20,7 @@ export function sample(world: World) {
   const ofLanes = once(async () => {
     for (const { lane, nextSeq, ledger } of await world.lanes.read()) add(`lane-${lane}`, 'unsent', nextSeq - ledger)
   })
-  const ofMetrics = processes.map((one) =>
+  const ofMetrics = world.processes.map((one) =>
     once(async () => {
       for (const { name, what, value } of await figuresOf(one)) add(name, what, value, one.pid())
     }),
