@@ -39,11 +39,13 @@ function digestOf({ seed, digest }: HistoryResult): number {
 
 async function work({ first, step, count, least, msMax, mutant, stopAtFailure }: WorkerTask): Promise<WorkerReport> {
   let also: Mutant['faults']
+  let blindTo: Mutant['blindTo']
   if (mutant !== undefined) {
     const found = MUTANTS.find(({ name }) => name === mutant)
     if (found === undefined) throw new Error(`no mutant ${mutant}`)
     loadAs(found)
     also = found.faults
+    blindTo = found.blindTo
   }
   const { runHistory } = await import('./history/run-history.ts')
   let stray: Error | undefined
@@ -52,7 +54,7 @@ async function work({ first, step, count, least, msMax, mutant, stopAtFailure }:
   const report = { histories: 0, steps: 0, events: 0, faults: 0, digest: 0, failures: [] as HistoryResult[] }
   const tally = createTally()
   for (let index = 0; index < count && (index < least || performance.now() - startedMs < msMax); index++) {
-    let result = await runHistory(first + index * step, { also })
+    let result = await runHistory(first + index * step, { also, blindTo })
     if (stray !== undefined && result.failure === undefined)
       result = { ...result, failure: { oracle: 'unhandled', detail: stray.stack ?? stray.message } }
     stray = undefined

@@ -11,7 +11,7 @@ import { createNemesis, FAULTS, type FaultKind } from './faults.ts'
 import { createFleet } from './fleet.ts'
 import { BUSY_MS, planHistory } from './plan.ts'
 import { createOperator, isFinal, laneRow, whyBusy } from './quiet.ts'
-import { createWorld, type World } from './world.ts'
+import { createWorld, type World, type WorldOptions } from './world.ts'
 
 export interface HistoryResult {
   readonly seed: number
@@ -26,9 +26,7 @@ export interface HistoryResult {
   readonly failure: { readonly oracle: string; readonly detail: string } | undefined
 }
 
-export interface HistoryOptions {
-  /** Hears each step and each line of the log. */
-  readonly say?: ((line: string) => void) | undefined
+export interface HistoryOptions extends WorldOptions {
   /** Instead of those that the seed chooses. */
   readonly kinds?: readonly FaultKind[]
   /** Besides those that the seed chooses. */
@@ -67,7 +65,7 @@ export async function runHistory(seed: number, options: HistoryOptions = {}): Pr
   const planned = createRandom(seed)
   const plan = planHistory(planned)
   const kinds = new Set(options.kinds ?? chooseKinds(seed, planned, options.also ?? []))
-  const world = createWorld(seed, plan, options.say)
+  const world = createWorld(seed, plan, options)
   const { scheduler } = world
   const aiming = createRandom(seed, AIM_STREAM)
   if (aiming.chance(AIMED_SHARE)) world.aim = createAim(world, aiming)

@@ -12,6 +12,8 @@ export interface Mutant {
   readonly changes: readonly Change[]
   /** Without which it does no harm. */
   readonly faults?: readonly FaultKind[] | undefined
+  /** An oracle that asks for the very rule, and looks away: another one must see what comes of breaking it. */
+  readonly blindTo?: string | undefined
 }
 export interface Change {
   readonly file: string

@@ -48,6 +48,38 @@ const OUTLIVES: readonly Change[] = [
   { file: SESSION, find: '      lose(error)\n      throw error', replace: '      throw error' },
 ]
 
+const FINDS_ARRIVALS = '  const found = await findArrivals(tx, position.lane, arrivals)\n'
+const LOCKS_ORDERS = '  const locked = orderIds.length === 0 ? [] : await lockOrders(tx, orderIds)\n'
+const READS_VIEWS = "import { readViews, type Views } from '../store/read-views.ts'\n"
+
+/** Whoever knows an older ledger, or an older place, writes. */
+const UNGUARDED: readonly Change[] = [
+  { file: WRITE, find: ' and applied_offset >= ${next}\n', replace: '\n' },
+  { file: WRITE, find: '    and next_seq >= ${$.int8(({ guard }) => guard.ledger)}', replace: '   ' },
+]
+
+/** An owner's first batch begins with it; all others come to it as ever. */
+const LOCKED_FIRST: readonly Change[] = [
+  { file: BATCH, find: 'const RERUNS_MAX = 100\n', replace: 'const RERUNS_MAX = 100\nconst begun = new WeakSet()\n' },
+  {
+    file: BATCH,
+    find: FINDS_ARRIVALS,
+    replace: `  const row = 'select halted_reason from lanes where topic = $1 and lane = $2 for no key update'
+  if (!begun.has(tx)) await tx.query(row, [position.topic, position.lane])
+  begun.add(tx)
+${FINDS_ARRIVALS}`,
+  },
+]
+/** A new owner lets the connections be that the one before may still have. */
+const OLDER_LIVE: readonly Change[] = [
+  {
+    file: SESSION,
+    find: `    await endOlderBackends(client, name, topic, lane)\n`,
+    replace: '    void endOlderBackends\n',
+  },
+  { file: SESSION, find: `    await endOlderBackends(client, name, topic, lane, row.fences)\n`, replace: '' },
+]
+
 /** Wrong designs of the Postgres side: the session, the locks, the guard, what is written together. */
 export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
@@ -59,6 +91,7 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
     name: 'facts in a transaction of their own',
     why: 'killed after it, the callback counts as a duplicate and nothing ever follows from it',
+    blindTo: 'lock_order',
     changes: [
       {
         file: WRITE,
@@ -77,24 +110,72 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
   {
     name: 'orders read and not locked',
     why: 'an order that is created meanwhile is overwritten as it was read',
+    blindTo: 'lock_order',
     changes: [{ file: 'src/store/lock-orders.ts', find: ' for no key update of o`', replace: '`' }],
   },
   {
     name: 'groups read and not locked',
     why: 'two lanes pay two orders of one purchase',
     faults: ['slow'],
+    blindTo: 'lock_order',
     changes: [{ file: 'src/store/read-views.ts', find: ' for no key update of g', replace: '' }],
   },
   {
     name: 'no look after the lock',
     why: 'what was known before the lock is decided upon',
+    faults: ['slow'],
+    blindTo: 'lock_order',
     changes: [
       {
         file: BATCH,
-        find: 'await readViews(tx, locked)',
-        replace: 'await readViews(tx, locked.map((one) => ({ ...one, order: { ...one.order, groupKey: null } })))',
+        find: LOCKS_ORDERS,
+        replace: `  const early = orderIds.length === 0 ? [] : await lockOrders(tx, orderIds)
+  const known = early.length === 0 ? { views: new Map(), archived: new Map() } : await readViews(tx, early)
+  await tx.query('commit')
+  await tx.query('begin isolation level read committed')
+${LOCKS_ORDERS}`,
+      },
+      {
+        file: BATCH,
+        find: '  const views: Views = locked.length === 0 ? { views: new Map(), archived: new Map() } : await readViews(tx, locked)\n',
+        replace: '  const views = known\n',
       },
     ],
+  },
+  {
+    name: 'lane row checked before its lock, and not after',
+    why: 'a brake that is set between the two holds nothing back',
+    changes: [
+      {
+        file: BATCH,
+        find: FINDS_ARRIVALS,
+        replace: `  const row = await readLane(tx, position.topic, position.lane)
+  const isBehind = row === undefined || row.nextSeq < position.ledger || row.appliedOffset < position.next
+  if (isBehind || row.halted !== undefined || row.brakeVersion !== position.brakeVersion)
+    return rollBack({ kind: 'refused' })
+${FINDS_ARRIVALS}`,
+      },
+      { file: BATCH, find: READS_VIEWS, replace: `import { readLane } from '../store/lane-row.ts'\n${READS_VIEWS}` },
+      ...UNGUARDED,
+      {
+        file: WRITE,
+        find: '    and brake_version = ${$.int8(({ guard }) => guard.brakeVersion)} and halted_reason is null\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'lane row not locked last',
+    why: 'whoever locks an order first, as all others do, can wait for it in a circle',
+    changes: LOCKED_FIRST,
+  },
+  {
+    name: 'lane row not locked last, and older connections live on',
+    // Either alone makes no circle, as only one then is at work on a lane: the order of locks is the second defence.
+    why: 'the owner before has an order and waits for the row, the new one has the row and waits for the order',
+    faults: ['freeze', 'rebalance', 'slow'],
+    blindTo: 'lock_order',
+    changes: [...LOCKED_FIRST, ...OLDER_LIVE],
   },
   {
     name: 'applied_offset moved backwards',
@@ -128,11 +209,7 @@ export const POSTGRES_MUTANTS: readonly Mutant[] = [
     name: 'no guard, and an incarnation outlives its connection',
     why: 'Postgres that was set back is written on as if it had everything before',
     faults: ['restore'],
-    changes: [
-      ...OUTLIVES,
-      { file: WRITE, find: ' and applied_offset >= ${next}\n', replace: '\n' },
-      { file: WRITE, find: '    and next_seq >= ${$.int8(({ guard }) => guard.ledger)}', replace: '   ' },
-    ],
+    changes: [...OUTLIVES, ...UNGUARDED],
   },
   {
     name: 'guard without the brake',
