@@ -113,6 +113,43 @@ export const KAFKA_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'producer reused after an error',
+    // Three rules stand here, and each is enough: the producer is dead after an error, its incarnation ends with it, and
+    // kafkajs itself begins nothing after a commit whose outcome is unknown. The first two are taken away.
+    why: 'it can never begin anything again, and nobody makes a new one: the lane stands still',
+    changes: [
+      {
+        file: PRODUCER,
+        find: '    const transaction = await producer.transaction()\n    for (const [index, entry]',
+        replace: '    const transaction = (open = await producer.transaction())\n    for (const [index, entry]',
+      },
+      {
+        file: PRODUCER,
+        find: '  let busy = false\n',
+        replace: '  let busy = false\n  let open\n',
+      },
+      {
+        file: PRODUCER,
+        find: `    } catch (error) {
+      dead ??= { cause: error }
+      close()
+      throw error`,
+        replace: `    } catch (error) {
+      await open?.abort().catch(() => undefined)
+      busy = false
+      throw error`,
+      },
+      {
+        file: OWNERSHIP,
+        find: 'const retreat = (step: string, error: unknown): number => {\n    void drop()',
+        replace: `const retreat = (step: string, error: unknown): number => {
+    if (!(error instanceof EmissionFailed)) void drop()
+    place.doubt()
+    if (incarnation !== undefined) place.moveTo(incarnation.position.next)`,
+      },
+    ],
+  },
+  {
     name: 'offsets outside the transaction',
     why: 'killed between the two, the successor sends the events again',
     changes: [
