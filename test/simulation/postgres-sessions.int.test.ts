@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { withDatabase } from '../helpers/database.ts'
 import { anOrder } from '../helpers/lane-bench.ts'
 import { dumpReal } from './postgres/dump.ts'
+import type { Command } from './postgres/plan-commands.ts'
 import { planSessions, type SessionsPlan, type Turn } from './sessions/plan-sessions.ts'
 import { playSessions } from './sessions/play-sessions.ts'
 import { realSide } from './sessions/real-side.ts'
@@ -25,31 +26,35 @@ async function playSimulated(plan: SessionsPlan, seed: number): Promise<Played> 
   return { said, tables: tables() }
 }
 
-test('two that wait for one another: one of them is refused, and the other goes on', async () => {
-  const turn = (actor: number, statements: number): Turn => ({
-    ...{ actor, statements, kind: 'go', isSeeking: false, isImpatient: false },
-  })
-  const plan: SessionsPlan = {
-    actors: [
-      {
-        ...{ name: 'a', lane: undefined },
-        commands: [
-          { kind: 'create', bodies: [anOrder('T0'), anOrder('T1')] },
-          { kind: 'lock', outTradeNos: ['T0', 'T1'] },
-        ],
-      },
-      { name: 'b', lane: undefined, commands: [{ kind: 'lock', outTradeNos: ['T1', 'T0'] }] },
-    ],
-    turns: [turn(0, 7), turn(1, 3), turn(0, 2), turn(1, 2)],
-  }
-  const { side, circles } = simulatedSide(1)
-  for (const said of [await playSessions(plan, side), (await playReal(plan)).said]) {
-    expect(said.filter((line) => line.includes('a waits for b'))).toHaveLength(1)
-    expect(said.filter((line) => line.endsWith('lock-orders: 40P01'))).toHaveLength(1)
-    expect(said.filter((line) => line.endsWith('lock-orders: answered'))).toHaveLength(3)
-  }
-  expect(circles).toEqual(['orders of api'])
-})
+const CIRCLES = [
+  { what: 'orders', first: ['T0', 'T1'], second: ['T1', 'T0'] },
+  { what: 'an order and its lane', first: ['T0', 0], second: [0, 'T0'] },
+] as const
+test.each(CIRCLES)(
+  'two that wait for one another, for $what: one of them is refused, and the other goes on',
+  async ({ first, second }) => {
+    const turn = (actor: number, statements: number): Turn => ({
+      ...{ actor, statements, kind: 'go', isSeeking: false, isImpatient: false },
+    })
+    const creates: Command = { kind: 'create', bodies: [anOrder('T0'), anOrder('T1')] }
+    const plan: SessionsPlan = {
+      actors: [
+        { name: 'a', lane: undefined, commands: [creates, { kind: 'lock', rows: first }] },
+        { name: 'b', lane: undefined, commands: [{ kind: 'lock', rows: second }] },
+        { name: 'c', lane: 0, commands: [{ kind: 'fence', lane: 0, isOwn: true }] },
+      ],
+      turns: [turn(2, 100), turn(0, 7), turn(1, second[0] === 0 ? 2 : 3), turn(0, 2), turn(1, 2)],
+    }
+    const { side, circles } = simulatedSide(1)
+    const locks = / (?:lock-orders|select halted_reason from lanes?): /
+    for (const said of [await playSessions(plan, side), (await playReal(plan)).said]) {
+      expect(said.filter((line) => line.includes('a waits for b'))).toHaveLength(1)
+      expect(said.filter((line) => locks.test(line) && line.endsWith(': 40P01'))).toHaveLength(1)
+      expect(said.filter((line) => locks.test(line) && line.endsWith(': answered'))).toHaveLength(3)
+    }
+    expect(circles).toEqual(['orders of api'])
+  },
+)
 
 /** Where two wait for the same row, either may be first: the real one does what the simulated one may do. */
 const TURNS_MAX = 30

@@ -7,8 +7,8 @@ import { createRandom, type Random } from '../world/random.ts'
 export type Command =
   | { readonly kind: 'create'; readonly bodies: readonly OrderBody[] }
   | { readonly kind: 'batch'; readonly lane: number; readonly records: readonly LaneRecord[]; readonly again: boolean }
-  /** One after another, in one transaction, in an order that nobody of the product takes. */
-  | { readonly kind: 'lock'; readonly outTradeNos: readonly string[] }
+  /** Orders and lanes' rows, one after another, in one transaction, in an order that nobody of the product takes. */
+  | { readonly kind: 'lock'; readonly rows: readonly (string | number)[] }
   | { readonly kind: 'wake'; readonly lane: number; readonly nowMs: number }
   | { readonly kind: 'close'; readonly outTradeNo: string; readonly key: string }
   | { readonly kind: 'brake'; readonly eventType: 'ship' | 'anomaly_opened' | null; readonly outTradeNo: string | null }

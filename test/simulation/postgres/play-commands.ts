@@ -29,6 +29,7 @@ export interface DatabaseSide {
 }
 
 const APP = 'model'
+const LOCK_LANE = 'select halted_reason from lanes where topic = $1 and lane = $2 for no key update'
 const silent = pino({ level: 'silent' })
 
 /** Does commands, with lane sessions of its own. */
@@ -74,8 +75,12 @@ export function createPlayer({ pool, url: databaseUrl, createConnection }: Datab
       }
       case 'lock':
         return transaction(pool, async (tx) => {
-          for (const outTradeNo of command.outTradeNos) {
-            const [terms] = await findTerms(tx, [{ merchant: MERCHANT, outTradeNo }])
+          for (const row of command.rows) {
+            if (typeof row === 'number') {
+              await tx.query(LOCK_LANE, [TOPIC, row])
+              continue
+            }
+            const [terms] = await findTerms(tx, [{ merchant: MERCHANT, outTradeNo: row }])
             await lockOrders(tx, terms?.kind === 'order' ? [terms.orderId] : [])
           }
         })
