@@ -31,7 +31,7 @@ export interface Scheduler {
   readonly note: (what: string) => void
 }
 
-/** @param afterEach called after each step; the oracles look here */
+/** @param afterEach called after each step; faults strike here, between steps */
 export function createScheduler(afterEach: () => void, trace?: (line: string) => void): Scheduler {
   const queue = createQueue()
   let nowMs = 0
