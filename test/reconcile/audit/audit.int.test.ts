@@ -113,7 +113,7 @@ test('a hole in our own outbox: the fact without its event, and the message with
   ])
 })
 
-test('what cannot be judged: exit 3, and why', async () => {
+test('what cannot be judged, beside findings: both are told, and findings decide the exit: 1', async () => {
   const { pool } = it.database
   await pool.query(`update lanes set halted_reason = 'flood', halted_detail = '21' where lane = 1`)
   // Numbered, and not out.
