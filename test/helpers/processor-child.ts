@@ -1,6 +1,7 @@
 /**
  * A processor that dies, freezes or throws at a named point: `CRASH_AT=point`, `CRASH_ACTION=kill|stop|throw`, on the
  * `CRASH_PASSAGE`-th passage. It writes `CRASH_MARKER` first, so that a point that was never reached is noticed.
+ * With `CRASH_HOLD` its lanes stay at many points at once (hold-here.ts).
  * `MUTANT` breaks a rule on purpose: what the rule is for shows in the test.
  */
 import { readProcessorConfig } from '../../src/processor/config.ts'
@@ -9,6 +10,7 @@ import type { Steps } from '../../src/processor/steps.ts'
 import { runProcess } from '../../src/runtime/lifecycle.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import { crash, reachToCrash } from './crash-here.ts'
+import { holdHere } from './hold-here.ts'
 
 const { MUTANT } = process.env
 let passages = 0
@@ -67,5 +69,12 @@ const mutate = (steps: Steps): Steps => {
 await runProcess(async () => {
   const config = readProcessorConfig(process.env)
   const log = createLog('processor', config.LOG_LEVEL)
-  return { running: await startProcessor(config, { log, reach: reachToCrash, changeSteps: mutate }), log }
+  return {
+    running: await startProcessor(config, {
+      log,
+      reach: (point) => holdHere(point) ?? reachToCrash(point),
+      changeSteps: mutate,
+    }),
+    log,
+  }
 })
