@@ -33,10 +33,15 @@ export async function startCrashingApi(
   more: Readonly<Record<string, string>> = {},
 ): Promise<CrashingChild & { readonly port: number }> {
   const child = crashing(startApiChild, installation, point, action, more)
-  const port = await portOf(child)
-  // Until then it refuses to create orders, and a point of creating is never reached.
-  await child.said('lanes are known', ({ msg }) => msg === 'lanes known')
-  return { ...child, port }
+  try {
+    const port = await portOf(child)
+    // Until then it refuses to create orders, and a point of creating is never reached.
+    await child.said('lanes are known', ({ msg }) => msg === 'lanes known')
+    return { ...child, port }
+  } catch (error) {
+    await child.kill() // Nobody else could.
+    throw error
+  }
 }
 
 /** The command line in a process of its own that does so, on the `passage`-th passage. */
