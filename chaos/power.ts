@@ -12,7 +12,7 @@ export interface Power {
 /** Wrong designs in the simulation; captures with one thing wrong; processors with a broken rule. */
 export const POWERS = ['mutants', 'captures', 'processors'] as const
 /** The crash matrix: how many of its cells (points times kill, stop and delay) were met and ended well. */
-export const CRASHES = ['crash-gateway', 'crash-processor', 'crash-api'] as const
+export const CRASHES = ['crash-gateway', 'crash-processor', 'crash-paths', 'crash-api'] as const
 export type PowerName = (typeof POWERS)[number] | (typeof CRASHES)[number]
 
 const fileOf = (dir: string, name: PowerName) => join(dir, `${name}.json`)

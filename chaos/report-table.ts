@@ -73,6 +73,7 @@ const PLANTED: Readonly<Record<PowerName, string>> = {
   processors: 'processors with a broken rule',
   'crash-gateway': 'of the gateway',
   'crash-processor': 'of the processor',
+  'crash-paths': 'of timers, commands and idle emission',
   'crash-api': 'of the api',
 }
 function powerOf({ power }: Report, name: PowerName): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { notePower, readPowers } from '../../chaos/power.ts'
 
-const CRASHES_NONE = { 'crash-gateway': null, 'crash-processor': null, 'crash-api': null }
+const CRASHES_NONE = { 'crash-gateway': null, 'crash-processor': null, 'crash-paths': null, 'crash-api': null }
 
 test('a report says what the last run of each caught, and nothing of what was never run', () => {
   const dir = mkdtempSync(join(tmpdir(), 'power-'))
