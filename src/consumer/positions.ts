@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Queryable } from '../runtime/postgres.ts'
+import { isKnownId } from '../schemas/topic-id.ts'
 
 export interface Place {
   readonly consumer: string
@@ -21,8 +22,9 @@ export async function readPosition(
   await pool.query(
     `insert into paidonce_consumer.positions as known (consumer, topic, lane, next_offset, topic_id)
      values ($1, $2, $3, $4, $5)
-     on conflict (consumer, topic, lane) do update set topic_id = excluded.topic_id where known.topic_id is null`,
-    [consumer, topic, lane, fresh.start, fresh.topicId ?? null],
+     on conflict (consumer, topic, lane) do update set topic_id = excluded.topic_id
+       where known.topic_id is null or known.topic_id = ''`,
+    [consumer, topic, lane, fresh.start, isKnownId(fresh.topicId) ? fresh.topicId : null],
   )
   const { rows } = await pool.query<{ next_offset: string; topic_id: string | null }>(
     'select next_offset, topic_id from paidonce_consumer.positions where consumer = $1 and topic = $2 and lane = $3',

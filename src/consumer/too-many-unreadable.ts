@@ -20,9 +20,9 @@ export async function tooManyUnreadable(
   if (first === undefined) return undefined
   const { rows } = await pool.query<{ before: string }>(
     `select count(*) as before from paidonce_consumer.dead_letters
-     where consumer = $1 and topic = $2 and lane = $3 and record_offset >= $4 and record_offset <> all ($5)
-       and kind = 'undecodable'`,
-    [consumer, topic, lane, Math.max(0, endOffset - OF_RECORDS), unreadable.map(({ offset }) => offset)],
+     where consumer = $1 and topic = $2 and lane = $3 and record_offset >= $4 and record_offset < $5
+       and record_offset <> all ($6) and kind = 'undecodable'`,
+    [consumer, topic, lane, Math.max(0, endOffset - OF_RECORDS), endOffset, unreadable.map(({ offset }) => offset)],
   )
   const count = Number(rows[0]?.before ?? 0) + unreadable.length
   if (count <= UNREADABLE_MAX) return undefined

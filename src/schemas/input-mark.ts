@@ -1,4 +1,5 @@
 import { parsedMetadata } from './output-marks.ts'
+import { isOtherTopic } from './topic-id.ts'
 
 /** Which log an offset of the input group is about: the same offset of another one is another record. */
 export interface InputMark {
@@ -22,8 +23,7 @@ export function readInputMark(metadata: string | undefined): InputMark | undefin
 export function otherInput(mark: InputMark | undefined, now: InputMark): string | undefined {
   if (mark === undefined) return undefined
   if (mark.log !== now.log) return `the lane has read ${nameOf(mark.log)}, and Postgres has applied ${nameOf(now.log)}`
-  if (mark.id === '' || now.id === '' || mark.id === now.id) return undefined
-  return `the input topic had the id ${mark.id}, and has ${now.id}`
+  return isOtherTopic(mark.id, now.id) ? `the input topic had the id ${mark.id}, and has ${now.id}` : undefined
 }
 
 const nameOf = (log: string) => (log === '' ? 'the first log' : `the log ${log}`)

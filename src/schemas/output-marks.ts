@@ -1,4 +1,5 @@
 import type { InputMark } from './input-mark.ts'
+import { isKnownId, isOtherTopic } from './topic-id.ts'
 import { OUTPUT_TOPICS } from './topics.ts'
 
 /** What a lane knows of its partition of an output topic, to which nobody else writes. */
@@ -55,7 +56,7 @@ export function adoptIds(marks: OutputMarks, ids: ReadonlyMap<string, string>): 
   return new Map(
     [...ids].map(([topic, id]) => {
       const { id: before = '', end = 0 } = marks.get(topic) ?? {}
-      return [topic, { id: before === '' ? id : before, end }]
+      return [topic, { id: isKnownId(before) ? before : id, end }]
     }),
   )
 }
@@ -64,7 +65,7 @@ export function adoptIds(marks: OutputMarks, ids: ReadonlyMap<string, string>): 
 export function madeAnew(marks: OutputMarks, ids: ReadonlyMap<string, string>): readonly string[] {
   return [...marks].flatMap(([topic, { id }]) => {
     const now = ids.get(topic) ?? ''
-    return id === '' || now === '' || id === now ? [] : [`${topic} had the id ${id}, and has ${now}`]
+    return isOtherTopic(id, now) ? [`${topic} had the id ${id}, and has ${now}`] : []
   })
 }
 

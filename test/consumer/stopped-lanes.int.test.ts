@@ -2,6 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inbox } from '../../src/consumer/effect.ts'
 import { listDeadLetters, setPosition } from '../../src/consumer/operate.ts'
 import type { RunningConsumer } from '../../src/consumer/start.ts'
+import { createTables } from '../../src/consumer/tables.ts'
+import { tooManyUnreadable } from '../../src/consumer/too-many-unreadable.ts'
 import { kafkaFor } from '../../src/runtime/kafka/connection.ts'
 import { createTopicAdmin } from '../../src/runtime/kafka/topic-admin.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -138,4 +140,37 @@ test('a few records that cannot be read are dead letters; a flood of them stops 
   expect(await effectCount()).toBe(1)
   await setPosition(downstream.database.pool, place(), 24)
   await untilDone(2)
+})
+
+test('dead letters of records behind those that are read, of a lane that was set back, are no flood', async () => {
+  const { pool } = downstream.database
+  await createTables(pool)
+  const insert = (from: number) =>
+    pool.query(
+      `insert into paidonce_consumer.dead_letters (consumer, topic, lane, record_offset, kind, reason)
+       select $1, $2, $3, $4 + n, 'undecodable', 'no avro' from generate_series(0, 19) n`,
+      [place().consumer, place().topic, place().lane, from],
+    )
+  const batch = {
+    ...{ fetchedOffset: 100, endOffset: 101 },
+    records: [{ offset: 100, kind: 'undecodable' as const, detail: 'no avro', value: null }],
+  }
+  await insert(101)
+  expect(await tooManyUnreadable(pool, place(), batch)).toBeUndefined()
+  await insert(80)
+  expect(await tooManyUnreadable(pool, place(), batch)).toMatch(/^21 of the last 1000 records cannot be read, at 100/)
+})
+
+test('an empty id of a topic is none: it says nothing, and is filled', async () => {
+  await downstream.emit(events('old', 2))
+  const one = await start()
+  await untilDone(2)
+  await one.stop()
+  const { pool } = downstream.database
+  await pool.query(`update paidonce_consumer.positions set topic_id = ''`)
+  await emit(events('new', 1))
+  await start()
+  await untilDone(3)
+  const { rows } = await pool.query<{ topic_id: string }>('select topic_id from paidonce_consumer.positions')
+  expect(rows[0]?.topic_id).not.toBe('')
 })
