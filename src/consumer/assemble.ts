@@ -5,6 +5,7 @@ import { createTopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import { createFulfillmentReader } from '../schemas/fulfillment-reader.ts'
 import type { ConsumerConfig } from './config.ts'
 import { createIntake, type Intake } from './intake.ts'
+import { createLaneOpener } from './open-lane.ts'
 import type { ConsumerOptions } from './options.ts'
 import type { Parts } from './parts.ts'
 import { createBatchReader } from './read-batch.ts'
@@ -47,14 +48,15 @@ export async function assemble(
     log,
   )
   const reader = createFulfillmentReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX, options.topic)
+  const isOutside = (kind: string) => Object.hasOwn(parts.effects, kind) && parts.effects[kind]?.kind === 'once'
+  const opener = createLaneOpener({ pool, owner, offsets, isOutside, log })
   const intake = createIntake({
-    ...{ pool, owner, kafka, offsets, metrics, log, reach, openMax: config.OPEN_MAX },
+    ...{ pool, owner, kafka, opener, isOutside, metrics, log, reach, openMax: config.OPEN_MAX },
     reader: createBatchReader(reader, elapsedMs),
-    isOutside: (kind) => Object.hasOwn(parts.effects, kind) && parts.effects[kind]?.kind === 'once',
     onTaken: () => loop.wake(),
     onCrash: onFatal,
   })
-  const loop = createWorkLoop(parts, { lanes: intake.lanes, concurrency: config.CONCURRENCY })
+  const loop = createWorkLoop(parts, { lanes: intake.ready, concurrency: config.CONCURRENCY })
   const upkeep = startUpkeep({ pool, consumer, keepDays: config.KEEP_DAYS, metrics, log })
   const { GATEWAY_URL: gatewayUrl, WORKER_KEYS_DIR: keysDir } = config
   const reporter =

@@ -1,12 +1,15 @@
 import type pg from 'pg'
 import type { OffsetReader } from '../runtime/kafka/port.ts'
+import { isOtherTopic } from '../schemas/topic-id.ts'
 import { readPosition, type Place } from './positions.ts'
 
-export type Start =
-  /** Below `knownTo` the group has taken everything in before: what is not in the inbox any more may have happened. */
-  | { readonly kind: 'from'; readonly next: number; readonly knownTo: number }
-  /** Nothing may be read until a person has looked. */
-  | { readonly kind: 'stop'; readonly reason: string }
+export interface Start {
+  readonly next: number
+  /** Below it the group has taken everything in before: what is not in the inbox any more may have happened. */
+  readonly knownTo: number
+  /** Why nothing may be read until a person has looked. */
+  readonly stop: string | undefined
+}
 
 /**
  * Where a lane is read on, by Postgres' word. The group's offset in Kafka only shows that Postgres knew more once: it
@@ -22,20 +25,11 @@ export async function findStart(pool: pg.Pool, offsets: OffsetReader, place: Pla
   const topicId = ids.get(topic)
   const position = await readPosition(pool, place, { start, topicId })
   const { next } = position
-  const stop = (reason: string): Start => ({ kind: 'stop', reason })
-  if (topicId !== undefined && position.topicId !== null && position.topicId !== topicId)
-    return stop(`the topic was made anew: the position ${next} is of one with another id, ${position.topicId}`)
+  const knownTo = committed?.offset ?? 0
+  const stop = (reason: string): Start => ({ next, knownTo, stop: reason })
+  if (isOtherTopic(position.topicId, topicId))
+    return stop(`the topic was made anew: the position ${next} is of one with another id, ${position.topicId ?? ''}`)
   if (next < start) return stop(`the records from ${next} to ${start} were deleted before they were read`)
   if (next > end) return stop(`the position ${next} is after the end ${end} of the log: was the topic made anew?`)
-  const knownTo = committed?.offset ?? 0
-  if (knownTo > next) await raiseFences(pool)
-  return { kind: 'from', next, knownTo }
-}
-
-/** Above all that third parties may have seen: the sequence was set back with the rest. */
-async function raiseFences(pool: pg.Pool): Promise<void> {
-  await pool.query(
-    `select setval('paidonce_consumer.fence', greatest(nextval('paidonce_consumer.fence'),
-       (extract(epoch from clock_timestamp()) * 1000)::bigint))`,
-  )
+  return { next, knownTo, stop: undefined }
 }

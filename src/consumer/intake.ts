@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import type { CommittingConsumer } from '../runtime/kafka/input-consumer.ts'
-import type { BatchControl, InputBatch, InputHandlers, OffsetReader } from '../runtime/kafka/port.ts'
+import type { BatchControl, InputBatch, InputHandlers } from '../runtime/kafka/port.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import type { Owner } from './change-row.ts'
 import type { Reach } from './crash-points.ts'
 import type { ConsumerMetrics } from './metrics.ts'
-import { findStart } from './find-start.ts'
+import type { LaneOpener } from './open-lane.ts'
 import { countOpen } from './open-row.ts'
 import type { BatchReader } from './read-batch.ts'
 import { takeIn, type TakenRecord } from './take-in.ts'
@@ -15,7 +15,7 @@ export interface IntakeParts {
   readonly pool: pg.Pool
   readonly owner: Owner
   readonly kafka: CommittingConsumer
-  readonly offsets: OffsetReader
+  readonly opener: LaneOpener
   readonly reader: BatchReader
   /** A lane with so many events that are not settled takes no more in: what waits is bounded. */
   readonly openMax: number
@@ -31,6 +31,8 @@ export interface IntakeParts {
 export interface Intake {
   readonly handlers: InputHandlers
   readonly lanes: () => readonly number[]
+  /** Those of which is known where Postgres stands: only their events may be worked on. */
+  readonly ready: () => readonly number[]
   /** Lanes that wait for a person, and why. */
   readonly stopped: () => ReadonlyMap<number, string>
   /** Ends what goes on in the background. */
@@ -44,7 +46,7 @@ const STOPPED_MS = 10_000
 
 /** From the topic into the inbox: where it reads on is Postgres' word, never the group's offset. */
 export function createIntake(parts: IntakeParts): Intake {
-  const { pool, owner, kafka, offsets, metrics, log } = parts
+  const { pool, owner, kafka, opener, metrics, log } = parts
   const { consumer, topic } = owner
   let lanes: readonly number[] = []
   let join = 0
@@ -52,6 +54,7 @@ export function createIntake(parts: IntakeParts): Intake {
   const saidOf = new Map<number, string>()
   /** Below it each lane's records were taken in before, also where Postgres does not know it. */
   const knownTo = new Map<number, number>()
+  const ready = new Set<number>()
 
   const stopLane = (lane: number, reason: string) => {
     kafka.pause(lane)
@@ -66,15 +69,15 @@ export function createIntake(parts: IntakeParts): Intake {
   const prepare = async (lane: number, ofJoin: number): Promise<void> => {
     for (; ofJoin === join; await new Promise((resolve) => setTimeout(resolve, TROUBLE_MS)))
       try {
-        const found = await findStart(pool, offsets, { consumer, topic, lane })
+        const found = await opener.open(lane, () => void ready.delete(lane))
         if (ofJoin !== join) return
-        if (found.kind === 'stop') {
-          stopLane(lane, found.reason)
+        knownTo.set(lane, found.knownTo)
+        ready.add(lane)
+        parts.onTaken()
+        if (found.stop !== undefined) {
+          stopLane(lane, found.stop)
           return
         }
-        if (found.knownTo > found.next)
-          log.warn({ lane, next: found.next, knownTo: found.knownTo }, 'Postgres knew more once: asking before calling')
-        knownTo.set(lane, found.knownTo)
         stopped.delete(lane)
         metrics.stopped.set({ consumer }, stopped.size)
         kafka.seek(lane, found.next)
@@ -87,11 +90,13 @@ export function createIntake(parts: IntakeParts): Intake {
   }
   const again = (lane: number) => {
     kafka.pause(lane)
+    ready.delete(lane)
+    opener.forget(lane)
     void prepare(lane, join)
   }
   const take = async (batch: InputBatch, control: BatchControl) => {
     const lane = batch.partition
-    if (stopped.has(lane)) return
+    if (stopped.has(lane) || !ready.has(lane)) return
     if ((await countOpen(pool, consumer, lane, parts.openMax)) >= parts.openMax) {
       control.pause(FULL_MS)
       return
@@ -119,8 +124,8 @@ export function createIntake(parts: IntakeParts): Intake {
     metrics.taken.inc({ consumer, outcome: 'undecodable' }, undecodable)
     metrics.lag.set({ consumer, lane: String(lane) }, Math.max(0, batch.highWatermark - taken.next))
     control.resolve(batch.endOffset)
-    // For those who look at the group's lag, and for a Postgres that is set back (find-start.ts).
-    kafka.commit(lane, taken.next).catch(() => undefined)
+    // For those who look at the group's lag, and for a Postgres that is set back (find-start.ts): it never falls.
+    kafka.commit(lane, Math.max(taken.next, knownTo.get(lane) ?? 0)).catch(() => undefined)
     if (taken.fresh > 0) parts.onTaken()
   }
   const askedFirst = (record: TakenRecord, known: number): TakenRecord =>
@@ -129,6 +134,7 @@ export function createIntake(parts: IntakeParts): Intake {
       : record
   return {
     lanes: () => lanes,
+    ready: () => lanes.filter((lane) => ready.has(lane)),
     stopped: () => stopped,
     close: () => {
       join += 1
