@@ -1,15 +1,15 @@
 import { transaction, type Transaction } from '../runtime/postgres.ts'
 import { BEGIN_MS_MAX } from './call-once.ts'
-import { leaveUnsettled, writeAsking } from './change-row.ts'
+import { writeAsking } from './change-row.ts'
 import { applyFate } from './conclude.ts'
 import { checkAnswer } from './check-outcome.ts'
 import type { Answer, OnceEffect } from './effect.ts'
 import { holdAndAct, withinTime, type Held } from './hold-and-act.ts'
+import { becomeUnsettled, tellUnsettled } from './leave-unsettled.ts'
 import { holdRow, type OpenRow } from './open-row.ts'
 import { backoffMs, type Parts, type Worked } from './parts.ts'
 import { isTrouble } from './run-handler.ts'
 import { settleHappened } from './settle-happened.ts'
-import { reportsOf } from './write-report.ts'
 
 const ASK = { fromMs: 200, toMs: 30_000 }
 
@@ -108,18 +108,7 @@ async function askLater(
     await writeAsking(tx, owner, row, { reason, afterMs, asks: row.asks + 1 })
     return 'asked_in_vain'
   }
-  if (!(await leaveUnsettled(tx, owner, row, reason))) return 'busy'
-  // Its order becomes an anomaly where the payments are: there people look.
-  await reportsOf(tx, owner.consumer, row.event)('fulfillment_failed', `${row.event.kind} is unsettled: ${reason}`)
+  if (!(await becomeUnsettled(tx, owner, row, reason))) return 'busy'
   onUnsettled(reason)
   return 'unsettled'
-}
-
-function tellUnsettled({ onUnsettled, log }: Parts, { event }: OpenRow, reason: string): void {
-  log.error({ eventId: event.eventId, outTradeNo: event.outTradeNo, reason }, 'unsettled: a person must say')
-  // It may be asynchronous, and what it rejects would end the process.
-  const tell = async () => {
-    await onUnsettled({ event, reason })
-  }
-  tell().catch((error: unknown) => log.error({ error: String(error) }, 'onUnsettled threw'))
 }

@@ -2,8 +2,10 @@ import { kafkaSettings } from '../runtime/kafka/connection.ts'
 import { createInputConsumer } from '../runtime/kafka/input-consumer.ts'
 import { createOffsetReader } from '../runtime/kafka/offset-reader.ts'
 import { createTopicAdmin } from '../runtime/kafka/topic-admin.ts'
+import { describeError } from '../runtime/log.ts'
 import { createFulfillmentReader } from '../schemas/fulfillment-reader.ts'
 import type { ConsumerConfig } from './config.ts'
+import { releaseLanes } from './claim-lane.ts'
 import { createIntake, type Intake } from './intake.ts'
 import { createLaneOpener } from './open-lane.ts'
 import type { ConsumerOptions } from './options.ts'
@@ -33,7 +35,7 @@ export async function assemble(
   parts: Parts,
   { say, onFatal }: { readonly say: (missing: string) => void; readonly onFatal: (error: Error) => void },
 ): Promise<Assembled> {
-  const { pool, metrics, log, reach, elapsedMs, owner } = parts
+  const { pool, metrics, log, reach, elapsedMs, owner, run } = parts
   const { consumer, topic } = owner
   const settings = kafkaSettings(config)
   say('preparing tables in Postgres')
@@ -49,14 +51,16 @@ export async function assemble(
   )
   const reader = createFulfillmentReader(config.SCHEMA_REGISTRY_URL, config.TOPIC_PREFIX, options.topic)
   const isOutside = (kind: string) => Object.hasOwn(parts.effects, kind) && parts.effects[kind]?.kind === 'once'
-  const opener = createLaneOpener({ pool, owner, offsets, isOutside, log })
+  const opener = createLaneOpener({ pool, owner, run, offsets, isOutside, log })
   const intake = createIntake({
-    ...{ pool, owner, kafka, opener, isOutside, metrics, log, reach, openMax: config.OPEN_MAX },
+    ...{ pool, owner, run, kafka, opener, isOutside, metrics, log, reach, openMax: config.OPEN_MAX },
     reader: createBatchReader(reader, elapsedMs),
     onTaken: () => loop.wake(),
     onCrash: onFatal,
   })
-  const loop = createWorkLoop(parts, { lanes: intake.ready, concurrency: config.CONCURRENCY })
+  const loop = createWorkLoop(parts, {
+    ...{ lanes: intake.ready, concurrency: config.CONCURRENCY, watchedTo: opener.watchedTo },
+  })
   const upkeep = startUpkeep({ pool, consumer, keepDays: config.KEEP_DAYS, metrics, log })
   const { GATEWAY_URL: gatewayUrl, WORKER_KEYS_DIR: keysDir } = config
   const reporter =
@@ -67,6 +71,9 @@ export async function assemble(
     intake.close()
     await kafka.stop()
     await loop.stop()
+    await releaseLanes(pool, owner, run).catch((error: unknown) =>
+      log.warn({ error: describeError(error) }, 'the lanes are not let go: they are worked on with care next time'),
+    )
     await Promise.all([reporter?.stop(), upkeep.stop(), offsets.close()])
   }
   try {

@@ -1,7 +1,7 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import type { OpenRow } from './open-row.ts'
 
-export type DeadKind = 'refused' | 'poison' | 'gave_up' | 'no_effect_for_kind'
+export type DeadKind = 'refused' | 'poison' | 'gave_up' | 'no_effect_for_kind' | 'killed_process'
 
 export interface Owner {
   readonly consumer: string

@@ -21,6 +21,8 @@ const SHAPE = {
   HANDLE_MS: integer(100, 600_000).default(25_000),
   /** A handler that throws so often makes its event a dead letter. */
   THROWS_MAX: integer(1, 1_000).default(8),
+  /** An event that ends its process so often while nothing else is in work is kept aside. */
+  KILLS_MAX: integer(1, 1_000).default(3),
   /** After so long a retry is given up. */
   RETRY_HOURS_MAX: integer(1, 8_760).default(24),
   /** What is settled; longer than the topic keeps its records (35 days as paidonce makes it). */

@@ -3,6 +3,7 @@ import type { CommittingConsumer } from '../runtime/kafka/input-consumer.ts'
 import type { BatchControl, InputBatch, InputHandlers } from '../runtime/kafka/port.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import type { Owner } from './change-row.ts'
+import { releaseLanes } from './claim-lane.ts'
 import type { Reach } from './crash-points.ts'
 import type { ConsumerMetrics } from './metrics.ts'
 import type { LaneOpener } from './open-lane.ts'
@@ -14,6 +15,7 @@ import { tooManyUnreadable } from './too-many-unreadable.ts'
 export interface IntakeParts {
   readonly pool: pg.Pool
   readonly owner: Owner
+  readonly run: string
   readonly kafka: CommittingConsumer
   readonly opener: LaneOpener
   readonly reader: BatchReader
@@ -46,7 +48,7 @@ const STOPPED_MS = 10_000
 
 /** From the topic into the inbox: where it reads on is Postgres' word, never the group's offset. */
 export function createIntake(parts: IntakeParts): Intake {
-  const { pool, owner, kafka, opener, metrics, log } = parts
+  const { pool, owner, run, kafka, opener, metrics, log } = parts
   const { consumer, topic } = owner
   let lanes: readonly number[] = []
   let join = 0
@@ -142,6 +144,8 @@ export function createIntake(parts: IntakeParts): Intake {
     },
     handlers: {
       onAssigned: (partitions) => {
+        const lost = lanes.filter((lane) => !partitions.includes(lane))
+        if (lost.length > 0) releaseLanes(pool, owner, run, lost).catch(() => undefined)
         lanes = partitions
         join += 1
         stopped.clear()

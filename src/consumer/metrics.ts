@@ -31,7 +31,7 @@ export function beginAtZero(
   consumer: string,
 ) {
   for (const outcome of ['fresh', 'duplicate', 'undecodable']) taken.inc({ consumer, outcome }, 0)
-  for (const outcome of ['done', 'refused', 'poison', 'gave_up', 'no_effect_for_kind', 'unsettled'])
+  for (const outcome of ['done', 'refused', 'poison', 'gave_up', 'no_effect_for_kind', 'killed_process', 'unsettled'])
     worked.inc({ consumer, outcome }, 0)
   for (const outcome of ['happened', 'unknown']) calls.inc({ consumer, outcome }, 0)
   for (const answer of ['happened', 'did_not_happen', 'unknown']) asks.inc({ consumer, answer }, 0)

@@ -3,12 +3,14 @@ import type { OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
 import { askAboutOpen } from './ask-about-open.ts'
 import type { Owner } from './change-row.ts'
+import { claimLane } from './claim-lane.ts'
 import { findStart, type Start } from './find-start.ts'
 import { raiseFences } from './raise-fences.ts'
 
 export interface LaneOpenerParts {
   readonly pool: pg.Pool
   readonly owner: Owner
+  readonly run: string
   readonly offsets: OffsetReader
   /** Effects at a third party, which a restored backup does not take back. */
   readonly isOutside: (kind: string) => boolean
@@ -23,9 +25,12 @@ export interface LaneOpener {
   readonly open: (lane: number, onSetBack: () => void) => Promise<Start>
   /** It may stand elsewhere when it is opened again. */
   readonly forget: (lane: number) => void
+  /** The last row that was open when a process ended without letting the lane go; 0: there is none. */
+  readonly watchedTo: (lane: number) => number
 }
 
-export function createLaneOpener({ pool, owner, offsets, isOutside, log }: LaneOpenerParts): LaneOpener {
+export function createLaneOpener({ pool, owner, run, offsets, isOutside, log }: LaneOpenerParts): LaneOpener {
+  const watchedTo = new Map<number, number>()
   /** Where a set back lane stood when its open events were asked about. */
   const askedAt = new Map<number, number>()
   return {
@@ -40,8 +45,14 @@ export function createLaneOpener({ pool, owner, offsets, isOutside, log }: LaneO
         await askAboutOpen(pool, place, isOutside)
         askedAt.set(lane, found.next)
       }
+      const left = await claimLane(pool, place, run)
+      if (left !== undefined) {
+        log.warn({ lane }, 'the lane was not let go: its open events are worked on with care')
+        watchedTo.set(lane, left)
+      }
       return found
     },
     forget: (lane) => void askedAt.delete(lane),
+    watchedTo: (lane) => watchedTo.get(lane) ?? 0,
   }
 }

@@ -8,6 +8,8 @@ export type OpenState = 'waiting' | 'calling' | 'asking' | 'unsettled'
 /** A row of the inbox that is not settled. */
 export interface OpenRow {
   readonly eventId: string
+  /** Rows of a lane in the order in which they were taken in. */
+  readonly seq: number
   readonly state: OpenState
   readonly lane: number
   readonly recordOffset: number
@@ -19,11 +21,16 @@ export interface OpenRow {
   /** Since the event was taken in, and since its last call was written; by the database's clock. */
   readonly ageMs: number
   readonly calledAgoMs: number
+  /** The run that began with it under a mark, if that is not known to have ended (`work-with-care.ts`). */
+  readonly begunBy: string | undefined
+  /** Processes that ended while this was all that they had in work. */
+  readonly kills: number
   readonly event: Fulfillment
 }
 
 interface StoredRow {
   readonly event_id: string
+  readonly seq: string
   readonly state: OpenState
   readonly lane: number
   readonly record_offset: string
@@ -32,16 +39,20 @@ interface StoredRow {
   readonly asks: number
   readonly age_ms: number
   readonly called_ago_ms: number
+  readonly begun_by: string | null
+  readonly kills: number
   readonly event: string
 }
-const COLUMNS = `event_id, state, lane, record_offset, fence, attempts, asks, event,
+const COLUMNS = `event_id, seq, state, lane, record_offset, fence, attempts, asks, begun_by, kills, event,
   extract(epoch from clock_timestamp() - taken_at)::float8 * 1000 as age_ms,
   coalesce(extract(epoch from clock_timestamp() - called_at)::float8 * 1000, 0) as called_ago_ms`
 
 const toRow = (row: StoredRow): OpenRow => ({
-  ...{ eventId: row.event_id, state: row.state, lane: row.lane, recordOffset: Number(row.record_offset) },
+  ...{ eventId: row.event_id, seq: Number(row.seq), state: row.state, lane: row.lane },
+  recordOffset: Number(row.record_offset),
   ...{ fence: BigInt(row.fence), attempts: row.attempts, asks: row.asks },
   ...{ ageMs: row.age_ms, calledAgoMs: row.called_ago_ms },
+  ...{ begunBy: row.begun_by ?? undefined, kills: row.kills },
   event: JSON.parse(row.event) as Fulfillment,
 })
 

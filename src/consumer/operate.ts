@@ -52,7 +52,8 @@ export const sayDidNotHappen = async (pool: pg.Pool, consumer: string, eventId: 
     await pool.query(
       `update paidonce_consumer.inbox
        set state = 'waiting', due_at = clock_timestamp(), fence = nextval('paidonce_consumer.fence'),
-         taken_at = clock_timestamp(), attempts = 0
+         taken_at = clock_timestamp(), attempts = 0,
+         begun_by = null, kills = 0
        where consumer = $1 and event_id = $2 and state = 'unsettled'`,
       [consumer, eventId],
     ),
@@ -88,7 +89,8 @@ export const reviveDeadLetter = (pool: pg.Pool, consumer: string, eventId: strin
     const revived = one(
       await tx.query(
         `update paidonce_consumer.inbox
-         set state = 'waiting', settled_at = null, due_at = clock_timestamp(), taken_at = clock_timestamp(), attempts = 0
+         set state = 'waiting', settled_at = null, due_at = clock_timestamp(), taken_at = clock_timestamp(), attempts = 0,
+           begun_by = null, kills = 0
          where consumer = $1 and event_id = $2 and state = 'dead'`,
         [consumer, eventId],
       ),

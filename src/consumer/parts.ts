@@ -19,6 +19,8 @@ export interface RetryLimits {
   readonly toMs: number
   /** A handler that throws so often is given up as `poison`. */
   readonly throwsMax: number
+  /** An event that ends its process so often, alone in work, is kept aside. */
+  readonly killsMax: number
   /** A handler or call that says `retry` for so long is given up. */
   readonly ageMsMax: number
 }
@@ -26,6 +28,8 @@ export interface RetryLimits {
 /** What working on an event needs. */
 export interface Parts {
   readonly pool: pg.Pool
+  /** This process' own name for itself, of this start only. */
+  readonly run: string
   readonly owner: Owner
   readonly effects: Readonly<Record<string, Effect>>
   readonly lock: CallLock
@@ -48,6 +52,7 @@ export type Worked =
   | 'poison'
   | 'gave_up'
   | 'no_effect_for_kind'
+  | 'killed_process'
   | 'unknown'
   | 'asked_in_vain'
   | 'did_not_happen'

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serveHealth } from '../runtime/health.ts'
 import type { Running } from '../runtime/lifecycle.ts'
@@ -76,6 +77,7 @@ function partsOf(config: ConsumerConfig, options: ConsumerOptions, log: Log, met
   const parts: Parts = {
     ...{ metrics, log, elapsedMs, effects: options.effects, lock: lockOf(config, log, metrics) },
     owner: { consumer, topic: config.TOPIC_PREFIX + options.topic },
+    run: randomUUID(),
     // One for each event in work, some for what goes on beside.
     pool: createPool(config.DATABASE_URL, consumer, log, config.CONCURRENCY + 8, limitsOf(config)),
     reach: options.reach ?? (() => undefined),
@@ -83,6 +85,7 @@ function partsOf(config: ConsumerConfig, options: ConsumerOptions, log: Log, met
     onUnsettled: options.onUnsettled ?? (() => undefined),
     retries: {
       ...{ fromMs: config.RETRY_FROM_MS, toMs: config.RETRY_TO_MS, throwsMax: config.THROWS_MAX },
+      killsMax: config.KILLS_MAX,
       ageMsMax: config.RETRY_HOURS_MAX * 3_600_000,
     },
   }

@@ -3,7 +3,7 @@ import { transaction, type Queryable } from '../runtime/postgres.ts'
 
 /** Any number that nothing else locks. */
 const LOCK = 5_180_264_417
-const VERSION = 'paidonce 2'
+const VERSION = 'paidonce 3'
 
 /**
  * `inbox` is both the dedupe and the queue: a row is made once per event id, in the transaction that moves the
@@ -34,6 +34,10 @@ create table if not exists paidonce_consumer.inbox (
   reference text,
   taken_at timestamptz not null default clock_timestamp(),
   settled_at timestamptz,
+  begun_by text,
+  begun_at timestamptz,
+  begun_alone boolean not null default false,
+  kills integer not null default 0,
   primary key (consumer, event_id)
 );
 create index if not exists inbox_due on paidonce_consumer.inbox (consumer, lane, due_at) where settled_at is null;
@@ -47,6 +51,7 @@ create table if not exists paidonce_consumer.positions (
   lane integer not null,
   next_offset bigint not null,
   topic_id text,
+  taken_by text,
   primary key (consumer, topic, lane)
 );
 
@@ -57,7 +62,7 @@ create table if not exists paidonce_consumer.dead_letters (
   record_offset bigint not null,
   event_id text,
   order_key text,
-  kind text not null check (kind in ('refused', 'poison', 'gave_up', 'no_effect_for_kind', 'undecodable')),
+  kind text not null,
   reason text not null,
   value bytea,
   at timestamptz not null default clock_timestamp(),
@@ -81,7 +86,15 @@ create index if not exists reports_of_order on paidonce_consumer.reports (consum
   where sent_at is null;
 create index if not exists reports_sent on paidonce_consumer.reports (consumer, sent_at) where sent_at is not null;
 
-alter table paidonce_consumer.positions add column if not exists topic_id text;
+alter table paidonce_consumer.positions add column if not exists topic_id text,
+  add column if not exists taken_by text;
+alter table paidonce_consumer.inbox add column if not exists begun_by text,
+  add column if not exists begun_at timestamptz,
+  add column if not exists begun_alone boolean not null default false,
+  add column if not exists kills integer not null default 0;
+alter table paidonce_consumer.dead_letters drop constraint if exists dead_letters_kind_check,
+  add constraint dead_letters_kind_check
+    check (kind in ('refused', 'poison', 'gave_up', 'no_effect_for_kind', 'killed_process', 'undecodable'));
 drop index if exists paidonce_consumer.inbox_settled;
 comment on schema paidonce_consumer is '${VERSION}';
 `

@@ -1,7 +1,7 @@
 import { describeError } from '../runtime/log.ts'
 import { findWork, type OpenRow } from './open-row.ts'
 import type { Parts } from './parts.ts'
-import { workOn } from './work-on.ts'
+import { careFor, workWithCare } from './work-with-care.ts'
 
 export interface WorkLoop {
   /** There may be something to do. */
@@ -13,6 +13,8 @@ export interface WorkLoop {
 export interface WorkLoopOptions {
   readonly lanes: () => readonly number[]
   readonly concurrency: number
+  /** Of each lane the last row that was open when a process ended that had it. */
+  readonly watchedTo?: (lane: number) => number
   /** What became due meanwhile (a retry, a question) is found so often. */
   readonly pollMs?: number
 }
@@ -24,10 +26,15 @@ const AHEAD = 2
 const TROUBLE_MS = { from: 200, to: 2_000 }
 
 /** Works on what is due, several events side by side, never two of one order. */
-export function createWorkLoop(parts: Parts, { lanes, concurrency, pollMs = 200 }: WorkLoopOptions): WorkLoop {
+export function createWorkLoop(
+  parts: Parts,
+  { lanes, concurrency, watchedTo = () => 0, pollMs = 200 }: WorkLoopOptions,
+): WorkLoop {
   const { pool, owner, log, metrics, elapsedMs } = parts
   const running = new Map<string, Promise<void>>()
   const notBefore = new Map<string, number>()
+  /** Something is in work that may have ended a process: nothing else begins. */
+  let isAlone = false
   let stopping = false
   let wakeUp: () => void = () => undefined
   let isAwake = false
@@ -45,9 +52,10 @@ export function createWorkLoop(parts: Parts, { lanes, concurrency, pollMs = 200 
         resolve()
       }
     })
+  const careOf = (row: OpenRow) => careFor(row, parts.run, watchedTo(row.lane))
   const step = async (row: OpenRow) => {
     try {
-      const worked = await workOn(parts, row)
+      const worked = await workWithCare(parts, row, careOf(row))
       metrics.worked.inc({ consumer: owner.consumer, outcome: worked })
       if (worked === 'busy') notBefore.set(row.eventId, elapsedMs() + BUSY_MS)
       else notBefore.delete(row.eventId)
@@ -58,6 +66,7 @@ export function createWorkLoop(parts: Parts, { lanes, concurrency, pollMs = 200 
       notBefore.set(row.eventId, elapsedMs() + TROUBLE_MS.to)
     } finally {
       running.delete(row.eventId)
+      isAlone = false
       wake()
     }
   }
@@ -81,14 +90,20 @@ export function createWorkLoop(parts: Parts, { lanes, concurrency, pollMs = 200 
     if (queue.length === 0 && running.size > 0 && nowMs < lookAgainAtMs) return lookAgainAtMs - nowMs
     if (queue.length === 0) await look()
     // It may have been stopped meanwhile.
-    while (queue.length > 0 && running.size < concurrency && !isStopping()) {
-      const [row] = queue.splice(0, 1)
-      if (row === undefined || running.has(row.eventId) || (notBefore.get(row.eventId) ?? 0) > elapsedMs()) continue
+    while (queue.length > 0 && running.size < concurrency && !isStopping() && !hasOneAlone()) {
+      const [row] = queue
+      const mustWait = row === undefined || running.has(row.eventId) || (notBefore.get(row.eventId) ?? 0) > elapsedMs()
+      const needsAll = !mustWait && careOf(row) === 'alone'
+      if (needsAll && running.size > 0) break
+      queue.shift()
+      if (mustWait) continue
+      isAlone = needsAll
       running.set(row.eventId, step(row))
     }
     return pollMs
   }
   const isStopping = () => stopping
+  const hasOneAlone = () => isAlone
   const wasWoken = () => isAwake
   const loop = (async () => {
     while (!isStopping()) {
