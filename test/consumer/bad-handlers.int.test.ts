@@ -1,43 +1,30 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inbox, once, type Effect } from '../../src/consumer/effect.ts'
 import { listDeadLetters } from '../../src/consumer/operate.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import type { Transaction } from '../../src/runtime/postgres.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
 import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream(1)
   await downstream.database.pool.query('create table effects (event_id text)')
 })
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await downstream.drop()
-})
+afterEach(() => downstream.drop())
 
 const write = (tx: Transaction, eventId: string) => tx.query('insert into effects values ($1)', [eventId])
-const start = async (ship: Effect, more: Readonly<Record<string, string>> = {}, onUnsettled?: () => unknown) => {
-  const one = await downstream.start(
+const start = (ship: Effect, more: Readonly<Record<string, string>> = {}, onUnsettled?: () => unknown) =>
+  downstream.start(
     { effects: { ship }, ...(onUnsettled === undefined ? {} : { onUnsettled }) },
     { CONCURRENCY: '2', THROWS_MAX: '2', HANDLE_MS: '300', ...more },
   )
-  running.push(one)
-  return one
-}
-const untilStates = (states: Record<string, number>) =>
-  until(`the inbox has ${JSON.stringify(states)}`, async () => {
-    expect(await downstream.states()).toEqual(states)
-    return true
-  })
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states)
 const effects = async () =>
   (await downstream.database.pool.query<{ event_id: string }>('select event_id from effects')).rows.map(
     (row) => row.event_id,
   )
-const letters = async () => listDeadLetters(downstream.database.pool, `${downstream.topics.appId}-c`)
+const letters = async () => listDeadLetters(downstream.database.pool, downstream.consumer)
 /** What no compiler would take, as JavaScript does. */
 const anything = (value: unknown) => value as never
 

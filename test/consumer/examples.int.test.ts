@@ -1,34 +1,23 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inventoryEffects, TABLES as INVENTORY_TABLES } from '../../examples/inventory/effects.ts'
 import { pointsEffects, TABLES as POINTS_TABLES } from '../../examples/points/effects.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { INVENTORY_TOPIC, POINTS_TOPIC } from '../../src/schemas/topics.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
-import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
-let running: RunningConsumer | undefined
 
 beforeEach(async () => {
   downstream = await createDownstream(1)
 })
-afterEach(async () => {
-  await running?.stop()
-  running = undefined
-  await downstream.drop()
-})
-const untilStates = (states: Record<string, number>) =>
-  until(`the inbox has ${JSON.stringify(states)}`, async () => {
-    expect(await downstream.states()).toEqual(states)
-    return true
-  })
+afterEach(() => downstream.drop())
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states)
 const rowsOf = async (text: string) => (await downstream.database.pool.query<Record<string, unknown>>(text)).rows
 
 test('stock is deducted once and restored once; what is not there is reported, and nothing of its order is deducted', async () => {
   const items = (...of: [string, number][]) => ({
     payload: JSON.stringify({ items: of.map(([sku, quantity]) => ({ sku, quantity })) }),
   })
-  running = await downstream.start(
+  await downstream.start(
     {
       topic: INVENTORY_TOPIC,
       effects: inventoryEffects,
@@ -68,7 +57,7 @@ test('stock is deducted once and restored once; what is not there is reported, a
 })
 
 test('points are granted once and revoked once; an event without an amount is refused', async () => {
-  running = await downstream.start({
+  await downstream.start({
     topic: POINTS_TOPIC,
     effects: pointsEffects,
     prepare: (pool) => pool.query(POINTS_TABLES),

@@ -1,41 +1,27 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inbox, refused, retry, skip } from '../../src/consumer/effect.ts'
 import { listDeadLetters, reviveDeadLetter } from '../../src/consumer/operate.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
 import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream()
   await downstream.database.pool.query(
     'create table effects (n bigint generated always as identity, event_id text, out_trade_no text)',
   )
 })
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await downstream.drop()
-})
+afterEach(() => downstream.drop())
 
 const writeEffect = inbox(async (tx, { eventId, outTradeNo }) => {
   await tx.query('insert into effects (event_id, out_trade_no) values ($1, $2)', [eventId, outTradeNo])
 })
-const start = async (...[options, more]: Parameters<Downstream['start']>) => {
-  const one = await downstream.start(options, more)
-  running.push(one)
-  return one
-}
+const start: Downstream['start'] = (options, more) => downstream.start(options, more)
 const effects = async () =>
   (await downstream.database.pool.query<{ event_id: string; out_trade_no: string }>('select * from effects order by n'))
     .rows
-const untilStates = (states: Record<string, number>) =>
-  until(`the inbox has ${JSON.stringify(states)}`, async () => {
-    expect(await downstream.states()).toEqual(states)
-    return true
-  })
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states)
 
 test('each event has its effect once, though each is in the topic three times', async () => {
   const events = Array.from({ length: 200 }, (_, n) => anEvent(`order-${n % 50}`, { sequence: n }))
@@ -119,7 +105,7 @@ test('what is refused, throws for ever, has no effect or cannot be read is a dea
     },
     { THROWS_MAX: '3' },
   )
-  const consumer = `${downstream.topics.appId}-c`
+  const consumer = downstream.consumer
   const { pool } = downstream.database
   await until('five letters or effects', async () => {
     expect(await downstream.states()).toEqual({ dead: 3, done: 1 })

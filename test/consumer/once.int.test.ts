@@ -4,45 +4,30 @@ import { startCarrier, type Carrier } from '../../examples/carrier/carrier.ts'
 import { once } from '../../src/consumer/effect.ts'
 import { listUnsettled, sayDidNotHappen, sayHappened } from '../../src/consumer/operate.ts'
 import type { Unsettled } from '../../src/consumer/parts.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
 import { printedRandom } from '../helpers/seed.ts'
 import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
 let carrier: Carrier
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream()
   carrier = await startCarrier(0, printedRandom('carrier').next)
 })
 afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await carrier.close()
   await downstream.drop()
+  await carrier.close()
 })
 
 const TERMS = { callMs: 300, lateMs: 400 }
-const start = async (terms: Partial<Parameters<typeof shipmentEffects>[0]> = {}, told: Unsettled[] = []) => {
-  const one = await downstream.start({
+const start = (terms: Partial<Parameters<typeof shipmentEffects>[0]> = {}, told: Unsettled[] = []) =>
+  downstream.start({
     effects: shipmentEffects({ url: carrier.url, ...TERMS, ...terms }),
     prepare: (pool) => pool.query(TABLES),
     onUnsettled: (unsettled) => told.push(unsettled),
   })
-  running.push(one)
-  return one
-}
-const untilStates = (states: Record<string, number>) =>
-  until(
-    `the inbox has ${JSON.stringify(states)}`,
-    async () => {
-      expect(await downstream.states()).toEqual(states)
-      return true
-    },
-    30_000,
-  )
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states, 30_000)
 /** How often the carrier shipped each event. */
 const timesShipped = () =>
   [
@@ -102,7 +87,7 @@ test('a carrier that cannot say leaves the event to a person, who is told; the o
   await start({ callMs: 2_000, settleMsMax: 3_000 }, told)
   await untilStates({ unsettled: 1, waiting: 1 })
   await until('somebody is told', () => told.length === 1)
-  const consumer = `${downstream.topics.appId}-c`
+  const consumer = downstream.consumer
   const { pool } = downstream.database
   expect(await listUnsettled(pool, consumer)).toEqual([
     expect.objectContaining({ eventId: ship.eventId, event: ship, reason: expect.stringContaining('503') as string }),
@@ -127,7 +112,7 @@ test('a carrier without any limit is never believed when it says no', async () =
     ...({ callMs: 50, lateMs: 'never', settleMsMax: 700 } as const),
   }
   await downstream.emit([anEvent('never')])
-  running.push(await downstream.start({ effects: { ship: once(options) } }))
+  await downstream.start({ effects: { ship: once(options) } })
   await untilStates({ unsettled: 1 })
   expect(calls).toBe(1)
 })
@@ -145,13 +130,11 @@ test('what throws where the outcome is noted is undone and comes to a person, an
     ...{ callMs: 50, lateMs: 0, settleMsMax: 1_500 },
   })
   await downstream.emit([anEvent('buggy')])
-  running.push(
-    await downstream.start({
-      effects: { ship },
-      prepare: (pool) => pool.query(TABLES),
-      onUnsettled: (unsettled) => told.push(unsettled),
-    }),
-  )
+  await downstream.start({
+    effects: { ship },
+    prepare: (pool) => pool.query(TABLES),
+    onUnsettled: (unsettled) => told.push(unsettled),
+  })
   await until('somebody is told', () => told.length === 1, 30_000)
   expect(await downstream.states()).toEqual({ unsettled: 1 })
   expect(told[0]?.reason).toBe('a bug')

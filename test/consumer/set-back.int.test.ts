@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCarrier, type Carrier } from '../../examples/carrier/carrier.ts'
 import { shipmentEffects, TABLES } from '../../examples/shipment/effects.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { createOffsetReader } from '../../src/runtime/kafka/offset-reader.ts'
 import { createLog } from '../../src/runtime/log.ts'
 import type { Fulfillment } from '../../src/schemas/fulfillment.ts'
@@ -13,42 +12,28 @@ import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
 let carrier: Carrier
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream(1)
   carrier = await startCarrier()
 })
 afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await carrier.close()
   await downstream.drop()
+  await carrier.close()
 })
 
-const start = async (
+const start = (
   terms: Partial<Parameters<typeof shipmentEffects>[0]> = {},
   more: Readonly<Record<string, string>> = {},
-) => {
-  const one = await downstream.start(
+) =>
+  downstream.start(
     {
       effects: shipmentEffects({ url: carrier.url, callMs: 500, lateMs: 200, ...terms }),
       prepare: (pool) => pool.query(TABLES),
     },
     more,
   )
-  running.push(one)
-  return one
-}
-const untilStates = (states: Record<string, number>) =>
-  until(
-    `the inbox has ${JSON.stringify(states)}`,
-    async () => {
-      expect(await downstream.states()).toEqual(states)
-      return true
-    },
-    30_000,
-  )
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states, 30_000)
 const shipped = () => carrier.done.map(({ eventId }) => eventId)
 
 /** Ships some orders, and stops. */
@@ -58,7 +43,6 @@ async function ship(events: readonly Fulfillment[]) {
   await untilStates({ done: events.length })
   await until('the group’s offset tells', () => groupOffset(events.length))
   await one.stop()
-  running = []
 }
 /** The warehouse's database, as it was before anything was taken in. */
 const restore = () =>
@@ -78,7 +62,7 @@ async function groupOffset(atLeast: number): Promise<boolean> {
   const reader = await createOffsetReader({ brokers: stackEnv().KAFKA_BROKERS.split(','), ssl: false }, log)
   try {
     const topic = downstream.topics.name(SHIPMENT_TOPIC)
-    return ((await reader.committed(`${downstream.topics.appId}-c`, topic, 0))?.offset ?? 0) >= atLeast
+    return ((await reader.committed(downstream.consumer, topic, 0))?.offset ?? 0) >= atLeast
   } finally {
     await reader.close()
   }
@@ -104,7 +88,6 @@ test('a carrier that takes the fence answers after a restore too: the fences do 
   const one = await start({ takesFence: true })
   await untilStates({ done: 5 })
   await one.stop()
-  running = []
   await until('the group’s offset tells', () => groupOffset(5))
   await downstream.database.pool.query(
     `truncate parcels, paidonce_consumer.inbox, paidonce_consumer.reports, paidonce_consumer.positions;
@@ -153,11 +136,11 @@ test('what a standby knew of, but not that it was called for, is asked about bef
   await pool.query(
     `insert into paidonce_consumer.inbox (consumer, lane, event_id, order_key, record_offset, event)
      values ($1, 0, $2, 'shop/a', 0, $3)`,
-    [`${downstream.topics.appId}-c`, a.eventId, JSON.stringify(a)],
+    [downstream.consumer, a.eventId, JSON.stringify(a)],
   )
   await pool.query(
     'insert into paidonce_consumer.positions (consumer, topic, lane, next_offset) values ($1, $2, 0, 1)',
-    [`${downstream.topics.appId}-c`, downstream.topics.name(SHIPMENT_TOPIC)],
+    [downstream.consumer, downstream.topics.name(SHIPMENT_TOPIC)],
   )
   await start()
   await untilStates({ done: 2 })
@@ -173,11 +156,11 @@ test('a question that a standby knew of waits as long as for a call that it does
     `insert into paidonce_consumer.inbox
        (consumer, lane, event_id, order_key, record_offset, event, state, fence, called_at)
      values ($1, 0, $2, 'shop/a', 0, $3, 'asking', 1, clock_timestamp() - interval '1 hour')`,
-    [`${downstream.topics.appId}-c`, a.eventId, JSON.stringify(a)],
+    [downstream.consumer, a.eventId, JSON.stringify(a)],
   )
   await pool.query(
     'insert into paidonce_consumer.positions (consumer, topic, lane, next_offset) values ($1, $2, 0, 1)',
-    [`${downstream.topics.appId}-c`, downstream.topics.name(SHIPMENT_TOPIC)],
+    [downstream.consumer, downstream.topics.name(SHIPMENT_TOPIC)],
   )
   carrier.behave({ blind: true })
   const before = carrier.requests()

@@ -13,28 +13,21 @@ import { stackEnv } from '../helpers/stack.ts'
 import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream(1)
   await downstream.database.pool.query('create table effects (event_id text)')
 })
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await downstream.drop()
-})
+afterEach(() => downstream.drop())
 
-const start = async () => {
+const start = () => {
   const ship = inbox(async (tx, { eventId }) => {
     await tx.query('insert into effects values ($1)', [eventId])
   })
-  const one = await downstream.start({ effects: { ship } })
-  running.push(one)
-  return one
+  return downstream.start({ effects: { ship } })
 }
 const topic = () => downstream.topics.name(SHIPMENT_TOPIC)
-const place = () => ({ consumer: `${downstream.topics.appId}-c`, topic: topic(), lane: 0 })
+const place = () => ({ consumer: downstream.consumer, topic: topic(), lane: 0 })
 const brokers = () => stackEnv().KAFKA_BROKERS.split(',')
 const events = (name: string, count: number) => Array.from({ length: count }, (_, n) => anEvent(`${name}-${n}`))
 const untilDone = (count: number) =>
@@ -122,7 +115,7 @@ test('records that were deleted before they were read stop their lane; a consume
   await two.stop()
   const fresh: string[] = []
   const ship = inbox((_, { eventId }) => Promise.resolve(void fresh.push(eventId)))
-  running.push(await downstream.start({ effects: { ship } }, { CONSUMER_NAME: `${downstream.topics.appId}-new` }))
+  await downstream.start({ effects: { ship } }, { CONSUMER_NAME: `${downstream.topics.appId}-new` })
   await until('the new one has done what is left', () => fresh.length === 2)
 })
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { inbox, once } from '../../src/consumer/effect.ts'
 import { listDeadLetters } from '../../src/consumer/operate.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { createTables } from '../../src/consumer/tables.ts'
 import type { Transaction } from '../../src/runtime/postgres.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -10,35 +9,21 @@ import { SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
 import { stackEnv } from '../helpers/stack.ts'
 import { createStranger } from '../helpers/stranger.ts'
-import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
-let running: RunningConsumer[]
 
 beforeEach(async () => {
-  running = []
   downstream = await createDownstream(1)
   await downstream.database.pool.query('create table effects (event_id text, payload text)')
 })
-afterEach(async () => {
-  await Promise.all(running.map((one) => one.stop()))
-  await downstream.drop()
-})
+afterEach(() => downstream.drop())
 
 const write = (tx: Transaction, { eventId, payload }: ReturnType<typeof anEvent>) =>
   tx.query('insert into effects values ($1, $2)', [eventId, payload])
 const writeEffect = inbox(async (tx, event) => {
   await write(tx, event)
 })
-const untilStates = (states: Record<string, number>) =>
-  until(
-    `the inbox has ${JSON.stringify(states)}`,
-    async () => {
-      expect(await downstream.states()).toEqual(states)
-      return true
-    },
-    40_000,
-  )
+const untilStates = (states: Readonly<Record<string, number>>) => downstream.untilStates(states, 40_000)
 const effects = async () =>
   (await downstream.database.pool.query<{ event_id: string; payload: string }>('select * from effects')).rows
 
@@ -57,7 +42,7 @@ test('a deadlock, a failed serialization and a lost session are nobody’s fault
     await write(tx, event)
     if (before < 2) await troubles[events.findIndex(({ eventId }) => eventId === event.eventId)]?.(tx)
   })
-  running.push(await downstream.start({ effects: { ship } }, { THROWS_MAX: '1' }))
+  await downstream.start({ effects: { ship } }, { THROWS_MAX: '1' })
   await untilStates({ done: 3 })
   expect((await effects()).map((row) => row.event_id).toSorted()).toEqual(
     events.map(({ eventId }) => eventId).toSorted(),
@@ -80,7 +65,7 @@ test('a session that is lost in the middle of a call leaves nothing to chance: i
     ...{ callMs: 2_000, lateMs: 0 },
   })
   await downstream.emit([anEvent('order')])
-  running.push(await downstream.start({ effects: { ship } }))
+  await downstream.start({ effects: { ship } })
   await untilStates({ done: 1 })
   expect([calls, asks]).toEqual([1, 1])
 })
@@ -88,7 +73,7 @@ test('a session that is lost in the middle of a call leaves nothing to chance: i
 test('of one event id with two payloads the first counts', async () => {
   const event = anEvent('order', { payload: 'first' })
   await downstream.emit([event, { ...event, payload: 'second' }, { ...event, outTradeNo: 'another', payload: 'third' }])
-  running.push(await downstream.start({ effects: { ship: writeEffect } }))
+  await downstream.start({ effects: { ship: writeEffect } })
   await untilStates({ done: 1 })
   await downstream.emit([{ ...event, payload: 'fourth' }, anEvent('last')])
   await untilStates({ done: 2 })
@@ -117,7 +102,7 @@ test('what lies in the topic of aborted transactions has no effect, and nothing 
   } finally {
     await stranger.close()
   }
-  running.push(await downstream.start({ effects: { ship: writeEffect } }))
+  await downstream.start({ effects: { ship: writeEffect } })
   await untilStates({ done: committed.length })
   const last = anEvent('last')
   await downstream.emit([last])

@@ -3,7 +3,6 @@ import type { Redis } from '../../dev/parts/redis.ts'
 import { startCarrier, type Carrier } from '../../examples/carrier/carrier.ts'
 import { shipmentEffects, TABLES } from '../../examples/shipment/effects.ts'
 import type { Parts } from '../../src/consumer/parts.ts'
-import type { RunningConsumer } from '../../src/consumer/start.ts'
 import { createWorkLoop, type WorkLoop } from '../../src/consumer/work-loop.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
 import { ownRedis } from '../helpers/redis.ts'
@@ -12,7 +11,6 @@ import { until } from '../helpers/until.ts'
 let redis: Redis
 let downstream: Downstream
 let carrier: Carrier
-let running: RunningConsumer[]
 let loops: WorkLoop[]
 
 beforeAll(async () => {
@@ -20,16 +18,14 @@ beforeAll(async () => {
 })
 afterAll(() => redis.stop())
 beforeEach(async () => {
-  running = []
   loops = []
   downstream = await createDownstream()
   carrier = await startCarrier()
 })
 afterEach(async () => {
   await Promise.all(loops.map((loop) => loop.stop()))
-  await Promise.all(running.map((one) => one.stop()))
-  await carrier.close()
   await downstream.drop()
+  await carrier.close()
 })
 
 /** A consumer and, on its rows, a second one that takes all lanes to be its own all the time, as in a rebalance. */
@@ -39,23 +35,20 @@ async function startTwo(more: Readonly<Record<string, string>>): Promise<void> {
     prepare: (pool: Parts['pool']) => pool.query(TABLES),
   }
   let rival: Parts | undefined
-  running.push(
-    await downstream.start(
-      {
-        ...options,
-        changeParts: (parts) => {
-          rival = parts
-          return parts
-        },
+  await downstream.start(
+    {
+      ...options,
+      changeParts: (parts) => {
+        rival = parts
+        return parts
       },
-      more,
-    ),
+    },
+    more,
   )
   await until('the tables are there', () => downstream.states())
   if (rival !== undefined) loops.push(createWorkLoop(rival, { lanes: () => [0, 1], concurrency: 8, pollMs: 5 }))
 }
-const untilDone = (count: number) =>
-  until(`${count} events are done`, async () => (await downstream.states())['done'] === count, 50_000)
+const untilDone = (count: number) => downstream.untilDone(count, 50_000)
 const shippedOnce = (count: number) => {
   expect(carrier.done).toHaveLength(count)
   expect(new Set(carrier.done.map(({ eventId }) => eventId)).size).toBe(count)

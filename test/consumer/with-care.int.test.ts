@@ -7,7 +7,6 @@ import type { Parts } from '../../src/consumer/parts.ts'
 import { createTables } from '../../src/consumer/tables.ts'
 import { careFor } from '../../src/consumer/work-with-care.ts'
 import { anEvent, createDownstream, type Downstream } from '../helpers/consumer.ts'
-import { until } from '../helpers/until.ts'
 
 let downstream: Downstream
 let owner: Parts['owner']
@@ -15,7 +14,7 @@ let pool: Parts['pool']
 
 beforeEach(async () => {
   downstream = await createDownstream(1)
-  owner = { consumer: `${downstream.topics.appId}-c`, topic: downstream.topics.name('fulfillment.shipment.v1') }
+  owner = { consumer: downstream.consumer, topic: downstream.topics.name('fulfillment.shipment.v1') }
   pool = downstream.database.pool
   await createTables(pool)
 })
@@ -90,7 +89,7 @@ test('while an event is in work that may have ended a process, nothing else is',
   const inWork = new Set<string>()
   const together: string[][] = []
   let most = 0
-  const one = await downstream.start({
+  await downstream.start({
     effects: {
       ship: inbox(async (tx, { outTradeNo }) => {
         inWork.add(outTradeNo)
@@ -101,11 +100,7 @@ test('while an event is in work that may have ended a process, nothing else is',
       }),
     },
   })
-  try {
-    await until('all are done', async () => (await downstream.states())['done'] === 30, 30_000)
-  } finally {
-    await one.stop()
-  }
+  await downstream.untilDone(30, 30_000)
   expect(together.toSorted()).toEqual([...suspects].map((order) => [order]).toSorted())
   expect(most).toBeGreaterThan(1)
 })

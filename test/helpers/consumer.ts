@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
 import { readConsumerConfig } from '../../src/consumer/config.ts'
 import { startConsumer, type RunningConsumer } from '../../src/consumer/start.ts'
 import type { ConsumerOptions } from '../../src/consumer/options.ts'
@@ -11,20 +12,27 @@ import { FULFILLMENT_TOPICS, SHIPMENT_TOPIC } from '../../src/schemas/topics.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { processEnv, stackEnv } from './stack.ts'
 import { createTopics, type TestTopics } from './topics.ts'
+import { until } from './until.ts'
 
 /** Topics, a consumer's database, and somebody who emits events as a lane does. */
 export interface Downstream {
   readonly topics: TestTopics
   readonly database: TestDatabase
+  /** `CONSUMER_NAME`. */
+  readonly consumer: string
   /** To the partition of the order's key, in order. */
   readonly emit: (events: readonly Fulfillment[], topic?: (typeof FULFILLMENT_TOPICS)[number]) => Promise<void>
   readonly emitRaw: (key: string, value: Buffer | null) => Promise<void>
   readonly env: (more?: Readonly<Record<string, string>>) => NodeJS.ProcessEnv
+  /** It is stopped by `drop`, if it was not before. */
   readonly start: (
     options: Partial<ConsumerOptions> & Pick<ConsumerOptions, 'effects'>,
     more?: Readonly<Record<string, string>>,
   ) => Promise<RunningConsumer>
   readonly states: () => Promise<Record<string, number>>
+  /** Waits until the inbox has so many events in each state, and no other. */
+  readonly untilStates: (states: Readonly<Record<string, number>>, deadlineMs?: number) => Promise<unknown>
+  readonly untilDone: (count: number, deadlineMs?: number) => Promise<unknown>
   readonly drop: () => Promise<void>
 }
 
@@ -53,14 +61,22 @@ export async function createDownstream(partitions = 2): Promise<Downstream> {
       },
       10_000,
     )
+  const consumer = `${topics.appId}-c`
+  const running: RunningConsumer[] = []
   const env = (more: Readonly<Record<string, string>> = {}) =>
     processEnv({
-      ...{ TOPIC_PREFIX: topics.prefix, CONSUMER_NAME: `${topics.appId}-c`, DATABASE_URL: database.url },
+      ...{ TOPIC_PREFIX: topics.prefix, CONSUMER_NAME: consumer, DATABASE_URL: database.url },
       ...{ SESSION_TIMEOUT_MS: '3000', RETRY_FROM_MS: '20', RETRY_TO_MS: '400' },
       ...more,
     })
+  const states = async () => {
+    const { rows } = await database.pool.query<{ state: string; count: string }>(
+      'select state, count(*) from paidonce_consumer.inbox group by state order by state',
+    )
+    return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
+  }
   return {
-    ...{ topics, database, env },
+    ...{ topics, database, consumer, env, states },
     emit: async (events, topic = SHIPMENT_TOPIC) => {
       const byPartition = Map.groupBy(events, ({ outTradeNo }) => partitionFor(outTradeNo, partitions))
       for (const some of byPartition.values())
@@ -77,15 +93,24 @@ export async function createDownstream(partitions = 2): Promise<Downstream> {
         }
     },
     emitRaw: (key, value) => send(SHIPMENT_TOPIC, key, [value]),
-    start: (options, more = {}) =>
-      startConsumer(readConsumerConfig(env(more)), { topic: SHIPMENT_TOPIC, log, ...options }),
-    states: async () => {
-      const { rows } = await database.pool.query<{ state: string; count: string }>(
-        'select state, count(*) from paidonce_consumer.inbox group by state order by state',
-      )
-      return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]))
+    start: async (options, more = {}) => {
+      const one = await startConsumer(readConsumerConfig(env(more)), { topic: SHIPMENT_TOPIC, log, ...options })
+      running.push(one)
+      return one
     },
+    untilStates: (expected, deadlineMs) =>
+      until(
+        `the inbox has ${JSON.stringify(expected)}`,
+        async () => {
+          expect(await states()).toEqual(expected)
+          return true
+        },
+        deadlineMs,
+      ),
+    untilDone: (count, deadlineMs = 90_000) =>
+      until(`${count} events are done`, async () => (await states())['done'] === count, deadlineMs),
     drop: async () => {
+      await Promise.all(running.map((one) => one.stop()))
       await producer.close()
       await database.drop()
       await topics.drop()

@@ -1,70 +1,43 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { LOCAL_DIR } from '../../../dev/parts/state.ts'
 import { TABLES as INVENTORY } from '../../../examples/inventory/effects.ts'
-import { CRASH_POINTS, type CrashPoint } from '../../../src/consumer/crash-points.ts'
+import { CRASH_POINTS } from '../../../src/consumer/crash-points.ts'
 import type { Fulfillment } from '../../../src/schemas/fulfillment.ts'
 import { INVENTORY_TOPIC, POINTS_TOPIC } from '../../../src/schemas/topics.ts'
-import { startChild, type Child } from '../../helpers/child.ts'
 import { anEvent, createDownstream, type Downstream } from '../../helpers/consumer.ts'
 import { withFakeGateway } from '../../helpers/fake-gateway.ts'
 import { createMerchant, type TestMerchant } from '../../helpers/merchant.ts'
 import { until } from '../../helpers/until.ts'
+import { createWorkerKeys, createWorkers, untilRuns, type Workers } from '../../helpers/workers.ts'
 
-const CHILD = new URL('../../helpers/books-child.ts', import.meta.url).pathname
-const DIR = join(LOCAL_DIR, 'faults')
 const SESSION_MS = 3_000
 /** All that workers with effects in their own books pass. */
 const POINTS_PASSED = CRASH_POINTS.filter((point) => /^(take_in|inbox|report)_/.test(point))
 
 let merchant: TestMerchant
-let keysDir: string
+let keys: ReturnType<typeof createWorkerKeys>
 let downstream: Downstream
-let children: Child[]
+let workers: Workers
 
 beforeAll(() => {
   merchant = createMerchant('shop')
-  mkdirSync(DIR, { recursive: true })
-  keysDir = mkdtempSync(join(DIR, 'worker-keys-'))
-  cpSync(join(merchant.dir, 'worker.key'), join(keysDir, 'shop.key'))
+  keys = createWorkerKeys(merchant)
 })
 afterAll(() => {
   merchant.remove()
-  rmSync(keysDir, { recursive: true })
+  keys.remove()
 })
 beforeEach(async () => {
-  children = []
   downstream = await createDownstream(1)
+  // One event after another.
+  const own = { CONCURRENCY: '1', SESSION_TIMEOUT_MS: String(SESSION_MS) }
+  workers = createWorkers('books-child.ts', (more) => downstream.env({ ...own, ...more }))
 })
 afterEach(async () => {
-  await Promise.all(children.map((child) => child.kill()))
+  await workers.killAll()
   await downstream.drop()
 })
 
-const start = (worker: 'inventory' | 'points', more: Readonly<Record<string, string>> = {}) => {
-  // One event after another.
-  const own = { WORKER: worker, CONCURRENCY: '1', SESSION_TIMEOUT_MS: String(SESSION_MS), METRICS_PORT: '0' }
-  const child = startChild(CHILD, downstream.env({ LOG_LEVEL: 'info', ...own, ...more }))
-  children.push(child)
-  return child
-}
-async function startCrashing(
-  worker: 'inventory' | 'points',
-  point: CrashPoint,
-  action: 'kill' | 'stop',
-  more: Readonly<Record<string, string>> = {},
-): Promise<Child> {
-  const marker = join(DIR, randomUUID())
-  const child = start(worker, { CRASH_AT: point, CRASH_ACTION: action, CRASH_MARKER: marker, ...more })
-  await until(`a worker reaches ${point}`, () => existsSync(marker), 60_000)
-  rmSync(marker)
-  if (action === 'kill') await child.exited
-  return child
-}
-const untilDone = (count: number) =>
-  until(`${count} events are done`, async () => (await downstream.states())['done'] === count, 90_000)
+const untilDone = (count: number) => downstream.untilDone(count)
 const rowsOf = async (text: string) => (await downstream.database.pool.query<Record<string, unknown>>(text)).rows
 
 const items = (...of: readonly [string, number][]) => ({
@@ -125,10 +98,10 @@ describe('an inventory worker that is killed at', () => {
       merchant.dir,
       () => new Date(),
       async ({ gateway, published }) => {
-        const reports = { GATEWAY_URL: `http://127.0.0.1:${gateway.port}`, WORKER_KEYS_DIR: keysDir }
+        const reports = { GATEWAY_URL: `http://127.0.0.1:${gateway.port}`, WORKER_KEYS_DIR: keys.dir }
         const events = await emitStock()
-        await startCrashing('inventory', point, 'kill', reports)
-        start('inventory', reports)
+        await workers.startCrashing(point, 'kill', { WORKER: 'inventory', ...reports })
+        workers.start({ WORKER: 'inventory', ...reports })
         await untilDone(4)
         await stockIsRight(events)
         await until('the report has arrived', () => published.length > 0, 30_000)
@@ -145,8 +118,8 @@ describe('a points worker that is killed at', () => {
     async (point) => {
       const events = pointEvents()
       await downstream.emit([...events, ...events], POINTS_TOPIC)
-      await startCrashing('points', point, 'kill')
-      start('points')
+      await workers.startCrashing(point, 'kill', { WORKER: 'points' })
+      workers.start({ WORKER: 'points' })
       await untilDone(3)
       await pointsAreRight(events)
     },
@@ -167,10 +140,10 @@ describe('a worker that is frozen past its session at', () => {
       const isStock = worker === 'inventory'
       const events = isStock ? await emitStock() : pointEvents()
       if (!isStock) await downstream.emit([...events, ...events], POINTS_TOPIC)
-      const frozen = await startCrashing(worker, point, 'stop')
-      const next = start(worker)
+      const frozen = await workers.startCrashing(point, 'stop', { WORKER: worker })
+      const next = workers.start({ WORKER: worker })
       const frozenAtMs = performance.now()
-      await next.said('that it runs', (line) => line['msg'] === 'consumer runs', 90_000)
+      await untilRuns(next, 90_000)
       // What it holds it holds until Postgres ends its session, 30 s of silence; the rest goes on without it.
       await until('its session is over', () => performance.now() - frozenAtMs > SESSION_MS + 1_000)
       frozen.signal('SIGCONT')

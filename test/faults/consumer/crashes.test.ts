@@ -1,86 +1,61 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Redis } from '../../../dev/parts/redis.ts'
-import { LOCAL_DIR } from '../../../dev/parts/state.ts'
 import { startCarrier, type Carrier } from '../../../examples/carrier/carrier.ts'
-import { CRASH_POINTS, type CrashPoint } from '../../../src/consumer/crash-points.ts'
+import { CRASH_POINTS } from '../../../src/consumer/crash-points.ts'
 import type { Gateway } from '../../../src/gateway/start.ts'
 import { createPartitionReader } from '../../../src/runtime/kafka/partition-reader.ts'
 import { createLog } from '../../../src/runtime/log.ts'
 import { createCodec } from '../../../src/schemas/codec.ts'
 import { INPUT_TOPIC } from '../../../src/schemas/topics.ts'
-import { startChild, type Child } from '../../helpers/child.ts'
 import { anEvent, createDownstream, type Downstream } from '../../helpers/consumer.ts'
 import { gatewayOf, ready } from '../../helpers/gateway.ts'
 import { createMerchant, type TestMerchant } from '../../helpers/merchant.ts'
 import { ownRedis } from '../../helpers/redis.ts'
 import { stackEnv } from '../../helpers/stack.ts'
 import { until } from '../../helpers/until.ts'
-
-const CHILD = new URL('../../helpers/consumer-child.ts', import.meta.url).pathname
-const DIR = join(LOCAL_DIR, 'faults')
+import { createWorkerKeys, createWorkers, type Workers } from '../../helpers/workers.ts'
 
 let redis: Redis
 let merchant: TestMerchant
-let keysDir: string
+let keys: ReturnType<typeof createWorkerKeys>
 let downstream: Downstream
 let carrier: Carrier
 let gateway: Gateway
-let children: Child[]
+let workers: Workers
 
 beforeAll(async () => {
   redis = await ownRedis()
   merchant = createMerchant('shop')
-  mkdirSync(DIR, { recursive: true })
-  keysDir = mkdtempSync(join(DIR, 'worker-keys-'))
-  cpSync(join(merchant.dir, 'worker.key'), join(keysDir, 'shop.key'))
+  keys = createWorkerKeys(merchant)
 })
 afterAll(async () => {
   merchant.remove()
-  rmSync(keysDir, { recursive: true })
+  keys.remove()
   await redis.stop()
 })
 beforeEach(async () => {
-  children = []
   downstream = await createDownstream(1)
   carrier = await startCarrier()
   gateway = await gatewayOf(merchant, downstream.topics.prefix)
   await ready(gateway)
+  workers = createWorkers('consumer-child.ts', (more) =>
+    downstream.env({
+      ...{ CARRIER_URL: carrier.url, REDIS_URL: redis.url, LOCK_SEC: '2' },
+      ...{ GATEWAY_URL: `http://127.0.0.1:${gateway.port}`, WORKER_KEYS_DIR: keys.dir },
+      ...more,
+    }),
+  )
 })
 afterEach(async () => {
-  await Promise.all(children.map((child) => child.kill()))
+  await workers.killAll()
   await gateway.stop()
   await carrier.close()
   await downstream.drop()
 })
 
-const start = (more: Readonly<Record<string, string>> = {}) => {
-  const child = startChild(
-    CHILD,
-    downstream.env({
-      ...{ CARRIER_URL: carrier.url, REDIS_URL: redis.url, LOCK_SEC: '2', LOG_LEVEL: 'info', METRICS_PORT: '0' },
-      ...{ GATEWAY_URL: `http://127.0.0.1:${gateway.port}`, WORKER_KEYS_DIR: keysDir },
-      ...more,
-    }),
-  )
-  children.push(child)
-  return child
-}
-/** Starts one that ends, or freezes, at the point, and waits until it is there. */
-async function startCrashing(point: CrashPoint, action: 'kill' | 'stop', more: Readonly<Record<string, string>> = {}) {
-  const marker = join(DIR, randomUUID())
-  const child = start({ CRASH_AT: point, CRASH_ACTION: action, CRASH_MARKER: marker, ...more })
-  await until(`a consumer reaches ${point}`, () => existsSync(marker), 60_000)
-  rmSync(marker)
-  if (action === 'kill') await child.exited
-  return child
-}
 const timesDone = () =>
   Object.fromEntries([...Map.groupBy(carrier.done, ({ eventId }) => eventId)].map(([id, some]) => [id, some.length]))
-const untilDone = (count: number) =>
-  until(`${count} events are done`, async () => (await downstream.states())['done'] === count, 60_000)
+const untilDone = (count: number) => downstream.untilDone(count, 60_000)
 
 /** The ids of the reports that the gateway has put into the input topic. */
 async function reportsInTopic(): Promise<string[]> {
@@ -107,9 +82,9 @@ describe('a worker that is killed at', () => {
   test.each(CRASH_POINTS)('%s ships once, notes it once and reports it', async (point) => {
     const [ship, back] = [anEvent('order'), anEvent('order', { kind: 'return', sequence: 2 })]
     await downstream.emit([ship, back])
-    if (LEADS_TO_ASKING.test(point)) await startCrashing('once_called', 'kill')
-    await startCrashing(point, 'kill')
-    start()
+    if (LEADS_TO_ASKING.test(point)) await workers.startCrashing('once_called', 'kill')
+    await workers.startCrashing(point, 'kill')
+    workers.start()
     await untilDone(2)
     expect(timesDone()).toEqual({ [ship.eventId]: 1 })
     const { rows } = await downstream.database.pool.query(
@@ -130,9 +105,9 @@ describe('a worker that is frozen at', () => {
     async (point) => {
       const ship = anEvent('order')
       await downstream.emit([ship])
-      if (LEADS_TO_ASKING.test(point)) await startCrashing('once_called', 'kill')
-      const frozen = await startCrashing(point, 'stop')
-      start()
+      if (LEADS_TO_ASKING.test(point)) await workers.startCrashing('once_called', 'kill')
+      const frozen = await workers.startCrashing(point, 'stop')
+      workers.start()
       await untilDone(1)
       frozen.signal('SIGCONT')
       // It ends when all that it had begun has ended.
@@ -147,8 +122,8 @@ describe('without a rule it ships twice:', () => {
   test('without asking, a worker that is killed after the call calls again', async () => {
     const ship = anEvent('order')
     await downstream.emit([ship])
-    await startCrashing('once_called', 'kill', { MUTANT: 'no_ask' })
-    start({ MUTANT: 'no_ask' })
+    await workers.startCrashing('once_called', 'kill', { MUTANT: 'no_ask' })
+    workers.start({ MUTANT: 'no_ask' })
     await untilDone(1)
     expect(timesDone()).toEqual({ [ship.eventId]: 2 })
   })
@@ -156,8 +131,8 @@ describe('without a rule it ships twice:', () => {
   test('without the row that says `calling`, so does one that ships within the transaction of its inbox', async () => {
     const ship = anEvent('order')
     await downstream.emit([ship])
-    await startCrashing('inbox_handled', 'kill', { MUTANT: 'no_calling' })
-    start({ MUTANT: 'no_calling' })
+    await workers.startCrashing('inbox_handled', 'kill', { MUTANT: 'no_calling' })
+    workers.start({ MUTANT: 'no_calling' })
     await untilDone(1)
     expect(timesDone()).toEqual({ [ship.eventId]: 2 })
   })

@@ -56,7 +56,7 @@ test('an event whose handler ends the process is kept aside, those beside and be
     900_000,
   )
   const { pool } = downstream.database
-  const consumer = `${downstream.topics.appId}-c`
+  const consumer = downstream.consumer
   const letters = (await listDeadLetters(pool, consumer)).map(({ eventId, kind, reason }) => ({
     eventId,
     kind,

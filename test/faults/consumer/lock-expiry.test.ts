@@ -1,29 +1,21 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { randomUUID } from 'node:crypto'
 import { createClient } from '@redis/client'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Redis } from '../../../dev/parts/redis.ts'
-import { LOCAL_DIR } from '../../../dev/parts/state.ts'
 import { startCarrier, type Carrier } from '../../../examples/carrier/carrier.ts'
 import { LOCK_PREFIX } from '../../../src/consumer/call-lock.ts'
-import { startChild, type Child } from '../../helpers/child.ts'
 import { anEvent, createDownstream, type Downstream } from '../../helpers/consumer.ts'
 import { ownRedis } from '../../helpers/redis.ts'
 import { until } from '../../helpers/until.ts'
-
-const CHILD = new URL('../../helpers/consumer-child.ts', import.meta.url).pathname
-const DIR = join(LOCAL_DIR, 'faults')
+import { createWorkers, untilRuns, type Workers } from '../../helpers/workers.ts'
 
 let redis: Redis
 let replica: Redis
 let client: ReturnType<typeof createClient>
 let downstream: Downstream
 let carrier: Carrier
-let children: Child[]
+let workers: Workers
 
 beforeAll(async () => {
-  mkdirSync(DIR, { recursive: true })
   redis = await ownRedis()
   replica = await ownRedis()
   client = createClient({ url: redis.url, RESP: 2 })
@@ -35,25 +27,18 @@ afterAll(async () => {
   await Promise.all([redis.stop(), replica.stop()])
 })
 beforeEach(async () => {
-  children = []
   downstream = await createDownstream(2)
   carrier = await startCarrier()
+  const own = { CARRIER_URL: carrier.url, REDIS_URL: redis.url, LOCK_SEC: '1', CALL_MS: '8000' }
+  workers = createWorkers('consumer-child.ts', (more) => downstream.env({ ...own, ...more }))
 })
 afterEach(async () => {
-  await Promise.all(children.map((child) => child.kill()))
+  await workers.killAll()
   await carrier.close()
   await downstream.drop()
 })
 
-const start = (more: Readonly<Record<string, string>> = {}) => {
-  const own = { CARRIER_URL: carrier.url, REDIS_URL: redis.url, LOCK_SEC: '1', LOG_LEVEL: 'info', METRICS_PORT: '0' }
-  const child = startChild(CHILD, downstream.env({ ...own, CALL_MS: '8000', ...more }))
-  children.push(child)
-  return child
-}
-const runs = (child: Child) => child.said('that it runs', (line) => line['msg'] === 'consumer runs', 60_000)
-const untilDone = (count: number) =>
-  until(`${count} events are done`, async () => (await downstream.states())['done'] === count, 90_000)
+const untilDone = (count: number) => downstream.untilDone(count)
 const shippedOnce = async (count: number) => {
   await until('nothing is under way at the carrier', () => carrier.inProgress() === 0, 30_000)
   const ids = carrier.done.map(({ eventId }) => eventId)
@@ -66,8 +51,8 @@ const orders = (name: string, count: number) => Array.from({ length: count }, (_
 describe('a lock that really expires in the middle of a slow call', () => {
   test('because its holder is frozen past its time: the other takes the lock, and does not call', async () => {
     carrier.behave({ slowMs: 5_000 })
-    const first = start({ CALL_MS: '20000' })
-    await runs(first)
+    const first = workers.start({ CALL_MS: '20000' })
+    await untilRuns(first)
     await downstream.emit(orders('slow', 6))
     const locks = async () => (await client.keys(`${LOCK_PREFIX}slow-*`)).length
     // On a busy machine one may be called for without a lock.
@@ -77,8 +62,8 @@ describe('a lock that really expires in the middle of a slow call', () => {
     )
     first.signal('SIGSTOP')
     await until('all locks have expired by themselves', async () => (await locks()) === 0)
-    const second = start({ CALL_MS: '20000' })
-    await runs(second)
+    const second = workers.start({ CALL_MS: '20000' })
+    await untilRuns(second)
     await until('the carrier has shipped', () => carrier.inProgress() === 0 && carrier.done.length > 2, 60_000)
     first.signal('SIGCONT')
     await untilDone(6)
@@ -87,13 +72,13 @@ describe('a lock that really expires in the middle of a slow call', () => {
 
   test('and stays away for longer than Postgres keeps its session: the other asks, and it comes back to nothing', async () => {
     carrier.behave({ slowMs: 2_000 })
-    const first = start({ CALL_MS: '1000', LATE_MS: '3000' })
-    await runs(first)
+    const first = workers.start({ CALL_MS: '1000', LATE_MS: '3000' })
+    await untilRuns(first)
     await downstream.emit([anEvent('gone')])
     await until('the carrier is at it', () => carrier.inProgress() === 1)
     first.signal('SIGSTOP')
     await until('the lock has expired by itself', async () => (await keyOf('gone')) === null)
-    start({ CALL_MS: '1000', LATE_MS: '3000' })
+    workers.start({ CALL_MS: '1000', LATE_MS: '3000' })
     await untilDone(1)
     first.signal('SIGCONT')
     expect(await first.stop()).toEqual({ code: 0, signal: null })
@@ -101,14 +86,11 @@ describe('a lock that really expires in the middle of a slow call', () => {
   })
 
   test('frozen with the lock and the row, before anything was sent: it does not send when it is late', async () => {
-    const marker = join(DIR, randomUUID())
     const terms = { CALL_MS: '1000', LATE_MS: '200' }
-    const first = start({ ...terms, CRASH_AT: 'once_row_held', CRASH_ACTION: 'stop', CRASH_MARKER: marker })
     await downstream.emit([anEvent('late')])
-    await until('it is frozen', () => existsSync(marker), 60_000)
-    rmSync(marker)
+    const first = await workers.startCrashing('once_row_held', 'stop', terms)
     await until('the lock has expired by itself', async () => (await keyOf('late')) === null)
-    start(terms)
+    workers.start(terms)
     await untilDone(1)
     first.signal('SIGCONT')
     expect(await first.stop()).toEqual({ code: 0, signal: null })
@@ -147,8 +129,8 @@ describe('Redis, in the middle of the calls of two workers,', () => {
   ]
   test.each(FAULTS)('$what: each order ships once, and nobody waits for ever', async ({ fault, mend }) => {
     carrier.behave({ slowMs: 700 })
-    const two = [start(), start()]
-    await Promise.all(two.map(runs))
+    const two = [workers.start(), workers.start()]
+    await Promise.all(two.map((one) => untilRuns(one)))
     await downstream.emit(orders('before', 40))
     await until('several calls are under way', () => carrier.inProgress() > 4, 60_000)
     await fault()
