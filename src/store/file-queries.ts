@@ -61,11 +61,12 @@ export async function scanPending(
   }
 }
 
-// Lane by lane, as the index begins with the lane.
+// Lane by lane, as the index begins with the lane. An order may hold several facts (a payment and its refund), and is
+// asked about once; they are made one after the limit, so that no more rows than that are read.
 const SCAN_HELD = {
   name: 'scan-held',
   text: `
-select h.lane, h.order_id, h.merchant, ${ms('h.created_at')}, ${ms('h.expires_at')}
+select distinct on (h.order_id) h.lane, h.order_id, h.merchant, ${ms('h.created_at')}, ${ms('h.expires_at')}
 from (select distinct lane from lanes) l cross join lateral (
   select t.lane, t.order_id, o.merchant, o.created_at, o.expires_at from timers t join orders o on o.id = t.order_id
   where t.lane = l.lane and t.kind = 'held_limit' and t.due_at <= ($1::timestamptz[])[1] and o.merchant = any($2::text[])

@@ -43,6 +43,15 @@ const lease = (rows: number, isWishesTurn: boolean) =>
   leaseQueries(database.pool, new Map([['shop', rows]]), { nowMs: Date.now(), leaseMs: 60_000, isWishesTurn })
 const numbersOf = (leased: Awaited<ReturnType<typeof lease>>) => leased.map(({ order }) => order?.outTradeNo).sort()
 const wish = (id: number | undefined) => refreshQuery(database.pool, id ?? 0, { nowMs: Date.now(), everyMs: 5_000 })
+const sweepOf = (asked: () => readonly string[]) => {
+  const schedule = {
+    ...{ firstMs: 0, spreadMs: 0, lastMs: HOUR, heldTriesMax: 3, hintTriesMax: 10, lookMs: HOUR },
+  }
+  return createFiler({
+    ...{ pool: database.pool, schedule, clock: systemClock, metrics: createQueryMetrics(), reach: () => undefined },
+    ...{ merchants: asked, everyMs: 5_000, heldBeforeMs: HOUR },
+  })
+}
 
 test('who wants to know at once does not wait behind a backlog of hours, nor does the backlog behind many of them', async () => {
   const ids = await create('due-1', 'due-2', 'due-3', 'wish-1', 'wish-2', 'wish-3')
@@ -128,16 +137,27 @@ test('a held fact whose limit is near is asked about, though another question of
   expect(await near()).toEqual([])
 })
 
+test('an order that holds its payment and its refund is asked about once, and what is filed behind it too', async () => {
+  const [both, hinted] = await create('both-1', 'hinted-1')
+  await database.pool.query(`delete from timers`) // Nobody has created them: there is no expiry.
+  await database.pool.query(
+    `insert into timers (lane, order_id, kind, ref, due_at) values
+       (0, $1, 'held_limit', 'payment_succeeded/p', now() + interval '20 minutes'),
+       (0, $1, 'held_limit', 'refund_succeeded/r', now() + interval '10 minutes'),
+       (0, $2, 'query', 'refund:r', now())`,
+    [both, hinted],
+  )
+  await sweepOf(() => merchants)()
+  const { rows } = await database.pool.query(
+    `select order_id::int, merchant from timers where kind = 'query' order by 1`,
+  )
+  expect(rows).toEqual([both, hinted].map((id) => ({ order_id: id, merchant: 'shop' })))
+})
+
 test('what is pending of a merchant that is added is filed by the next sweep', async () => {
   await create('added-1')
   const asked = ['others']
-  const schedule = {
-    ...{ firstMs: 0, spreadMs: 0, lastMs: HOUR, heldTriesMax: 3, hintTriesMax: 10, lookMs: HOUR },
-  }
-  const sweep = createFiler({
-    ...{ pool: database.pool, schedule, clock: systemClock, metrics: createQueryMetrics(), reach: () => undefined },
-    ...{ merchants: () => asked, everyMs: 5_000, heldBeforeMs: HOUR },
-  })
+  const sweep = sweepOf(() => asked)
   const filed = async () => (await listQueries(database.pool, 10)).map(({ outTradeNo }) => outTradeNo)
   await sweep()
   expect(await filed()).toEqual([])
