@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryAnswer, QueryClient, QueryTarget } from '../providers/query.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { PAYMENT_REF } from '../store/file-queries.ts'
+import { askPatiently } from './ask-patiently.ts'
 import type { QueryMetrics } from './metrics.ts'
 import type { Learnt } from './publish.ts'
 import type { Outcome } from './schedule.ts'
@@ -79,17 +79,11 @@ async function askOne(
   { answerMsMax, clock, log, metrics }: AskDeps,
 ): Promise<QueryAnswer> {
   const startedMs = clock.elapsedMs()
-  const leftMs = () => answerMsMax - (clock.elapsedMs() - startedMs)
   let answer: QueryAnswer
   try {
-    for (;;) {
-      answer = await client.ask(target, AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]))
-      // Our own limit of requests a second: whoever is in flight waits for a turn, and keeps others from asking.
-      if (answer.kind !== 'try_later' || answer.reason !== 'rate_limited') break
-      const pauseMs = Math.max(answer.afterMs ?? leftMs(), 1) * (1 + Math.random() / 2)
-      if (signal.aborted || pauseMs > leftMs()) break
-      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
-    }
+    // Our own limit of requests a second: whoever is in flight waits for a turn, and keeps others from asking.
+    const patience = { askMsMax: answerMsMax, attemptsMax: 1, allMsMax: answerMsMax }
+    answer = await askPatiently((ending) => client.ask(target, ending), patience, signal, clock)
   } catch (error) {
     log.error({ provider, merchant, error: describeError(error) }, 'asking a provider threw')
     answer = { kind: 'try_later', reason: 'system_error' }

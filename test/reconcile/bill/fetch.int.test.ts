@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { billFormatOf } from '../../../src/providers/bill-formats.ts'
 import type { BillProvider } from '../../../src/providers/bill.ts'
+import { loadQueryClients } from '../../../src/providers/query-clients.ts'
+import type { QueryClient } from '../../../src/providers/query.ts'
 import { chinaDayOf } from '../../../src/reconcile/bill/china-day.ts'
 import { fetchBill } from '../../../src/reconcile/bill/fetch/start.ts'
 import { importBill } from '../../../src/reconcile/bill/start.ts'
@@ -62,6 +64,7 @@ async function serve(differences = {}, fault?: QueryFault, isOtherFile = false) 
   const server = await serveQueries(options)
   closing.push(server.close)
   pointQueriesAt(queryKeysDir, server.url)
+  return server.url
 }
 const entriesOf = (provider: BillProvider) =>
   billEntries(DAY, { provider, merchant: 'shop', truth, now: new Date(), differences: undefined }) ?? []
@@ -85,10 +88,10 @@ const ofAlipay = (entry: BillEntry): BookedFact => {
     : { ...booked(entry), ref: `${paymentRef}/refund/${entry.refund.outRefundNo}`, paymentRef }
 }
 
-const fetched = (provider: BillProvider, day = DAY, of = 'shop') => {
+const fetched = (provider: BillProvider, day = DAY, of = 'shop', clients?: ReadonlyMap<string, QueryClient>) => {
   const { asked } = billFormatOf(merchantsDir, 'shop', provider)
   const to = mkdtempSync(join(dir, 'to-'))
-  return fetchBill({ merchant: of, asked, day, dir: to, queryKeysDir, merchantsDir })
+  return fetchBill({ merchant: of, asked, day, dir: to, queryKeysDir, merchantsDir, ...(clients && { clients }) })
 }
 async function imported(provider: BillProvider) {
   const bill = await fetched(provider)
@@ -180,6 +183,14 @@ test('a file that is not the one that was signed for is not taken', async () => 
     ...{ kind: 'not_fetched', detail: 'it is not the file that the provider signed for: its SHA-1 is another' },
   })
 })
+
+test('many that fetch wait for their turn: our own limit of questions is no failed attempt', async () => {
+  const url = await serve()
+  pointQueriesAt(queryKeysDir, url, { requestsPerSec: 1 })
+  const clients = loadQueryClients({ queryKeysDir, merchantsDir }).get('shop') ?? new Map<string, QueryClient>()
+  const bills = Array.from({ length: 12 }, () => fetched('wechatpay', DAY, 'shop', clients))
+  expect((await Promise.all(bills)).map((bill) => bill.kind)).toEqual(bills.map(() => 'fetched'))
+}, 60_000)
 
 test('on the command line: fetched, matched, and nothing left lying', async () => {
   await serve()

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { loadQueryClients } from '../../../providers/query-clients.ts'
-import type { AskBill, BillPlace, QueryClient } from '../../../providers/query.ts'
+import type { BillPlace, QueryClient } from '../../../providers/query.ts'
+import { askPatiently, BILL_PATIENCE } from '../../ask-patiently.ts'
 import { DamagedBill } from '../open-bill.ts'
 import { download, NotFetched, sha1Of } from './download.ts'
 
@@ -26,8 +26,8 @@ export interface NoBill {
 }
 
 const ATTEMPTS_MAX = 4
-const ASK_MS_MAX = 15_000
-const WAIT_MS_MAX = 10_000
+/** There is nothing else to be done meanwhile, and a provider may say a minute more than once. */
+const PATIENCE = { ...BILL_PATIENCE, allMsMax: 300_000 }
 
 /**
  * Fetches the bill of a day from the provider that made it, with the keys that the reconciler asks with: where it is
@@ -42,7 +42,7 @@ export async function fetchBill(request: FetchRequest): Promise<FetchedBill> {
     return { kind: 'no_keys', detail: `QUERY_KEYS_DIR has no section ${asked[0] ?? ''} for ${merchant}` }
   // An address holds for half a minute: it is fetched at once, and asked for again if that fails.
   for (let attempt = 1; ; attempt++) {
-    const place = await ask(askBill, day)
+    const place = await askPatiently((signal) => askBill(day, signal), PATIENCE, new AbortController().signal)
     if (place.kind !== 'ready') return { kind: 'not_given', detail: wordsOf(place) }
     const path = join(dir, `bill-${attempt}`)
     try {
@@ -53,14 +53,6 @@ export async function fetchBill(request: FetchRequest): Promise<FetchedBill> {
       if (!(error instanceof NotFetched || error instanceof DamagedBill)) throw error
       if (attempt === ATTEMPTS_MAX) return { kind: 'not_fetched', detail: error.message }
     }
-  }
-}
-
-async function ask(askBill: AskBill, day: string): Promise<BillPlace> {
-  for (let attempt = 1; ; attempt++) {
-    const place = await askBill(day, AbortSignal.timeout(ASK_MS_MAX))
-    if (place.kind !== 'try_later' || attempt === ATTEMPTS_MAX) return place
-    await wait(Math.min(place.afterMs ?? 250 * 2 ** attempt, WAIT_MS_MAX))
   }
 }
 

@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { QueryAnswer, QueryClient, QueryTarget } from '../../../providers/query.ts'
+import { askPatiently, BILL_PATIENCE } from '../../ask-patiently.ts'
 import type { BillFinding, FindingState } from '../finding.ts'
 import { reachNothing, type BillReach } from '../crash-points.ts'
 import { judgeAnswer } from './judge-answer.ts'
@@ -17,11 +17,6 @@ export interface SettleDeps {
 
 /** Each asks in turn; the client keeps the provider's limit. */
 const ASKED_AT_ONCE = 8
-const ATTEMPTS_MAX = 4
-const ASK_MS_MAX = 15_000
-const WAIT_MS_MAX = 10_000
-/** How long a finding waits for its turn: that is our own limit of questions a second, or the provider's. */
-const TURN_MS_MAX = 120_000
 /** So many in a row that got no answer: the provider is away, and the others need not wait for it one by one. */
 const UNANSWERED_MAX = 24
 
@@ -78,7 +73,7 @@ async function settle(
     return say('not_asked', 'unconfirmed', 'nobody was asked: QUERY_KEYS_DIR has no keys for it')
   if (client === 'away')
     return say('not_asked', 'unconfirmed', 'the provider was not asked: it did not answer about those before')
-  const answer = await ask(client, target, signal)
+  const answer = await askPatiently((ending) => client.ask(target, ending), BILL_PATIENCE, signal)
   switch (answer.kind) {
     case 'try_later':
       return say('unanswered', 'unconfirmed', `the provider could not be asked: ${answer.reason}`)
@@ -105,22 +100,3 @@ function targetOf({ finding, what, outTradeNo, ref, paymentRef, askRef }: BillFi
   const transactionId = (paymentRef ?? ref).split(':')[1]
   return { kind: 'payment', outTradeNo, ...(transactionId === undefined ? {} : { transactionId }) }
 }
-
-async function ask(client: QueryClient, target: QueryTarget, signal: AbortSignal): Promise<QueryAnswer> {
-  let [attempt, turnMs] = [1, 0]
-  for (;;) {
-    const answer = await client.ask(target, AbortSignal.any([signal, AbortSignal.timeout(ASK_MS_MAX)]))
-    if (answer.kind !== 'try_later' || signal.aborted) return answer
-    const isTurn = answer.reason === 'rate_limited'
-    const waitMs = isTurn
-      ? spread(answer.afterMs ?? 1_000)
-      : Math.min(answer.afterMs ?? 250 * 2 ** attempt, WAIT_MS_MAX)
-    if (isTurn) turnMs += waitMs
-    else attempt += 1
-    if (attempt > ATTEMPTS_MAX || turnMs > TURN_MS_MAX) return answer
-    await wait(waitMs, undefined, { signal }).catch(() => undefined)
-  }
-}
-
-/** Whoever waits for one turn wakes at another time than the others. */
-const spread = (afterMs: number) => Math.max(afterMs, 1) * (1 + Math.random() / 2)
