@@ -40,7 +40,7 @@ const TOPICS: Readonly<Record<string, readonly string[]>> = {
 /** At the same moment payments go first: the order of the documented table's columns. */
 const COLUMNS = [
   ...['payment_succeeded', 'payment_failed', 'refund_succeeded', 'refund_failed', 'disputed', 'provider_closed'],
-  ...['shipment_completed', 'fulfillment_failed', 'goods_returned'],
+  ...['shipment_completed', 'fulfillment_failed', 'goods_returned', 'bill_differs'],
 ]
 /** What a payment can be instead of moving the order; its full refund settles it. */
 const OF_PAYMENTS = ['double_payment', 'paid_after_close', 'paid_after_refund', 'amount_mismatch']
@@ -50,7 +50,7 @@ const RAISED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   shipment_completed: { pending: 'shipped_unpaid', closed: 'shipped_closed', refunded: 'shipped_refunded' },
   fulfillment_failed: { paid: 'fulfillment_failed', shipped: 'fulfillment_failed' },
   ...Object.fromEntries(
-    ['refund_failed', 'disputed'].map((kind) => [
+    ['refund_failed', 'disputed', 'bill_differs'].map((kind) => [
       kind,
       Object.fromEntries(['pending', 'paid', 'shipped', 'closed', 'refunded'].map((status) => [status, kind])),
     ]),

@@ -93,7 +93,7 @@ async function importFiles({ env, dryRun }: CliContext, paths: readonly string[]
       const settling =
         options.publish === true
           ? await startSettling(env, {
-              ...{ merchant, asked: format.asked, pool, clock: systemClock, log: cliLog(env) },
+              ...{ provider, merchant, day: date, asked: format.asked, pool, clock: systemClock, log: cliLog(env) },
               onProgress: (done, total) => progress.at('findings asked about', done, total),
             })
           : undefined

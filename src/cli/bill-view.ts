@@ -49,9 +49,10 @@ const jsonOf = ({
   file,
   line,
   detail,
+  anomaly,
 }: BillFinding) => ({
   ...{ finding, state, what, out_trade_no: outTradeNo, reference: ref, payment_reference: paymentRef },
-  ...{ there: there && jsonSide(there), here: here && jsonSide(here), file, line, detail },
+  ...{ there: there && jsonSide(there), here: here && jsonSide(here), file, line, detail, anomaly: anomaly ?? null },
 })
 const jsonSide = ({ amountMinor, currency, status, atMs }: Side) => ({
   ...{ amount_minor: amountMinor, currency, status, at: isoOf(atMs) },
@@ -64,11 +65,11 @@ const placeOf = ({ file, line }: BillFinding) => (file === null || file === 0 ? 
 const CSV_HEAD = [
   ...['finding', 'state', 'what', 'out_trade_no', 'reference', 'payment_reference'],
   ...['there_amount_minor', 'there_currency', 'there_status', 'there_at'],
-  ...['here_amount_minor', 'here_currency', 'here_status', 'here_at', 'file', 'line', 'detail'],
+  ...['here_amount_minor', 'here_currency', 'here_status', 'here_at', 'file', 'line', 'detail', 'anomaly'],
 ]
 const csvSide = (side: Side | null) =>
   side === null ? [null, null, null, null] : [side.amountMinor, side.currency, side.status, isoOf(side.atMs)]
 const csvRow = (f: BillFinding) => [
   ...[f.finding, f.state, f.what, f.outTradeNo, f.ref, f.paymentRef, ...csvSide(f.there), ...csvSide(f.here)],
-  ...[f.file, f.line, f.detail],
+  ...[f.file, f.line, f.detail, f.anomaly ?? null],
 ]

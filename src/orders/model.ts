@@ -13,6 +13,7 @@ export const FACT_KINDS = [
   'shipment_completed',
   'fulfillment_failed',
   'goods_returned',
+  'bill_differs',
 ] as const
 export type FactKind = (typeof FACT_KINDS)[number]
 
@@ -117,6 +118,7 @@ export const ANOMALY_KINDS = [
   'over_refund',
   'disputed',
   'fulfillment_failed',
+  'bill_differs',
   'shipped_unpaid',
   'shipped_closed',
   'shipped_refunded',

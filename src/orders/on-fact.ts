@@ -8,6 +8,7 @@ import { returnGoods } from './return-goods.ts'
 const doublePayment = arrivalCell('another transaction: anomaly `double_payment`', payment(raise('double_payment')))
 const refundFailed = anomaly('refund_failed')
 const disputed = anomaly('disputed')
+const billDiffers = anomaly('bill_differs')
 const goodsBack = cell('noted; emit restore, once per shipping (3)', returnGoods)
 
 /**
@@ -25,6 +26,7 @@ export const ON_FACT = {
     shipment_completed: held,
     fulfillment_failed: held,
     goods_returned: held,
+    bill_differs: held,
   },
   pending: {
     payment_succeeded: cell('→ paid, emit ship, deduct, grant (1, 2)', payment(acceptPayment)),
@@ -39,6 +41,7 @@ export const ON_FACT = {
     shipment_completed: anomaly('shipped_unpaid'),
     fulfillment_failed: noted,
     goods_returned: noted,
+    bill_differs: billDiffers,
   },
   paid: {
     payment_succeeded: doublePayment,
@@ -56,6 +59,7 @@ export const ON_FACT = {
     }),
     fulfillment_failed: anomaly('fulfillment_failed'),
     goods_returned: noted,
+    bill_differs: billDiffers,
   },
   shipped: {
     payment_succeeded: doublePayment,
@@ -70,6 +74,7 @@ export const ON_FACT = {
     shipment_completed: cell('another parcel: noted', noted.decide),
     fulfillment_failed: anomaly('fulfillment_failed'),
     goods_returned: goodsBack,
+    bill_differs: billDiffers,
   },
   closed: {
     payment_succeeded: arrivalCell(
@@ -88,6 +93,7 @@ export const ON_FACT = {
     shipment_completed: anomaly('shipped_closed'),
     fulfillment_failed: noted,
     goods_returned: noted,
+    bill_differs: billDiffers,
   },
   refunded: {
     payment_succeeded: arrivalCell(
@@ -102,5 +108,6 @@ export const ON_FACT = {
     shipment_completed: anomaly('shipped_refunded'),
     fulfillment_failed: noted,
     goods_returned: goodsBack,
+    bill_differs: billDiffers,
   },
 } satisfies Record<Status, Record<FactKind, FactCell>>

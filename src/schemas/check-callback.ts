@@ -12,6 +12,7 @@ const EVENT_TYPES = {
   shipment_completed: true,
   fulfillment_failed: true,
   goods_returned: true,
+  bill_differs: true,
 } satisfies Record<FactKind, true>
 const AMOUNT_TYPES = { none: true, individual: true, cumulative: true } satisfies Record<AmountKind, true>
 const SOURCES = { callback: true, query: true, bill: true, worker: true, replay: true } satisfies Record<Source, true>

@@ -10,7 +10,7 @@ export function tellOther(life: Life, fact: LifeFact): boolean {
     fulfillment_failed: { paid: 'fulfillment_failed', shipped: 'fulfillment_failed' },
   }
   const anomaly =
-    fact.eventType === 'refund_failed' || fact.eventType === 'disputed'
+    fact.eventType === 'refund_failed' || fact.eventType === 'disputed' || fact.eventType === 'bill_differs'
       ? fact.eventType
       : anomalyOf[fact.eventType]?.[status]
   if (anomaly !== undefined) raise(life, anomaly, causeOf(fact))

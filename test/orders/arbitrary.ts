@@ -39,6 +39,7 @@ export const providerFact: fc.Arbitrary<Fact> = fc.oneof(
   { weight: 5, arbitrary: refund },
   { weight: 2, arbitrary: other('payment_failed', 'refund_failed', 'disputed') },
   { weight: 1, arbitrary: other('provider_closed') },
+  { weight: 1, arbitrary: other('bill_differs') },
 )
 /** What a worker can report. */
 export const workerFact = other('shipment_completed', 'fulfillment_failed', 'goods_returned')

@@ -44,6 +44,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: held,
     fulfillment_failed: held,
     goods_returned: held,
+    bill_differs: held,
   },
   pending: {
     payment_succeeded: { outcome: 'applied', to: 'paid', emits: ['ship', 'deduct', 'grant'] },
@@ -55,6 +56,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: anomaly('shipped_unpaid'),
     fulfillment_failed: noted,
     goods_returned: noted,
+    bill_differs: anomaly('bill_differs'),
   },
   paid: {
     payment_succeeded: anomaly('double_payment'),
@@ -71,6 +73,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: { outcome: 'applied', to: 'shipped' },
     fulfillment_failed: anomaly('fulfillment_failed'),
     goods_returned: noted,
+    bill_differs: anomaly('bill_differs'),
   },
   shipped: {
     payment_succeeded: anomaly('double_payment'),
@@ -87,6 +90,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: noted,
     fulfillment_failed: anomaly('fulfillment_failed'),
     goods_returned: { outcome: 'applied', emits: ['restore'] },
+    bill_differs: anomaly('bill_differs'),
   },
   closed: {
     payment_succeeded: anomaly('paid_after_close'),
@@ -105,6 +109,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: anomaly('shipped_closed'),
     fulfillment_failed: noted,
     goods_returned: noted,
+    bill_differs: anomaly('bill_differs'),
   },
   refunded: {
     payment_succeeded: anomaly('paid_after_refund'),
@@ -119,6 +124,7 @@ const CELLS: Record<Status, Record<FactKind, Expected>> = {
     shipment_completed: anomaly('shipped_refunded'),
     fulfillment_failed: noted,
     goods_returned: { outcome: 'applied', emits: ['restore'] },
+    bill_differs: anomaly('bill_differs'),
   },
 }
 

@@ -64,8 +64,12 @@ const common = { when: oneOrMore(type, TYPES_MAX), reference: place, eventTime, 
 const money = { amount, currency }
 type RuleOf = z.ZodType<{ when: string[]; rule: Rule }>
 
+/** What a bill says otherwise only its import says. */
+type Mapped = Exclude<FactKind, 'bill_differs'>
+const MAPPED = FACT_KINDS.filter((kind) => kind !== 'bill_differs')
+
 /** What a rule needs depends on the fact that it states. */
-const RULES: Readonly<Record<'payment' | 'refund' | 'ofPayment' | 'bare', (fact: FactKind) => RuleOf>> = {
+const RULES: Readonly<Record<'payment' | 'refund' | 'ofPayment' | 'bare', (fact: Mapped) => RuleOf>> = {
   payment: (fact) =>
     z
       .strictObject({ fact: z.literal(fact), ...common, ...money })
@@ -90,7 +94,7 @@ const RULES: Readonly<Record<'payment' | 'refund' | 'ofPayment' | 'bare', (fact:
   bare: (fact) =>
     z.strictObject({ fact: z.literal(fact), ...common }).transform(({ when, ...rule }) => ({ when, rule })),
 }
-const NEEDS: Readonly<Record<FactKind, keyof typeof RULES>> = {
+const NEEDS: Readonly<Record<Mapped, keyof typeof RULES>> = {
   payment_succeeded: 'payment',
   payment_failed: 'bare',
   refund_succeeded: 'refund',
@@ -104,9 +108,9 @@ const NEEDS: Readonly<Record<FactKind, keyof typeof RULES>> = {
 
 const rule: RuleOf = chosen((given): RuleOf => {
   const fact = has(given, 'fact') ? (given as { fact: unknown }).fact : undefined
-  const kind = FACT_KINDS.find((known) => known === fact)
+  const kind = MAPPED.find((known) => known === fact)
   if (kind !== undefined) return RULES[NEEDS[kind]](kind)
-  return z.looseObject({ fact: z.enum(FACT_KINDS) }).transform(() => z.NEVER)
+  return z.looseObject({ fact: z.enum(MAPPED) }).transform(() => z.NEVER)
 })
 
 const ours = oneOrMore(

@@ -42,6 +42,8 @@ export interface BillFinding {
   readonly file: number | null
   readonly line: number | null
   readonly detail: string
+  /** Cause of its order's anomaly, where a person must look. */
+  readonly anomaly?: string
 }
 
 export const sideOf = ({ amountMinor, currency, status, atMs }: BilledRow): Side => ({

@@ -40,6 +40,9 @@ test('an import that ends at any point between the question and the result: each
   const rows = transactions.map(({ outTradeNo, transactionId, amountMinor, atMs }) =>
     writer.payment({ outTradeNo, transactionId, totalFen: amountMinor, paidAt: world.dateOf(atMs) }),
   )
+  // Nobody has paid that: a person must look.
+  const paidAt = world.dateOf(transactions[0]?.atMs ?? 0)
+  rows.push(writer.payment({ outTradeNo: 'forged', transactionId: '4200009999', totalFen: 1, paidAt }))
   const path = join(dir, 'bill.csv')
   writeFileSync(path, [writer.head(), ...rows, writer.foot()].join(''))
   const { pool, url } = it.database
@@ -47,10 +50,12 @@ test('an import that ends at any point between the question and the result: each
   await createOrders(
     pool,
     it.topics.appId,
-    transactions.map(({ outTradeNo, amountMinor, currency }) => ({
-      body: { merchant: 'shop', outTradeNo, amountMinor, currency, expiresAtMs, groupKey: null, payload: null },
-      lane: it.laneOf(outTradeNo),
-    })),
+    [...transactions, { outTradeNo: 'forged', amountMinor: 1, currency: 'CNY' }].map(
+      ({ outTradeNo, amountMinor, currency }) => ({
+        body: { merchant: 'shop', outTradeNo, amountMinor, currency, expiresAtMs, groupKey: null, payload: null },
+        lane: it.laneOf(outTradeNo),
+      }),
+    ),
   )
   const processor = await startTestProcessor(it)
   try {
@@ -71,7 +76,16 @@ test('an import that ends at any point between the question and the result: each
       const reach = (at: string) => {
         if (at === point) throw new Error(`crash at ${at}`)
       }
-      const options = { merchant: 'shop', asked: format.asked, pool, clock: world.clock, clients, reach }
+      const options = {
+        provider: 'wechatpay',
+        merchant: 'shop',
+        day,
+        asked: format.asked,
+        pool,
+        clock: world.clock,
+        clients,
+        reach,
+      }
       const settling = await startSettling(it.env(), { ...options, log: createLog('test', 'error') })
       try {
         const deps = { databaseUrl: url, pool, clock: world.clock, reach, settle: settling.settle }
@@ -87,13 +101,27 @@ test('an import that ends at any point between the question and the result: each
     // What was published again and again, and once more perhaps, is a duplicate.
     const end = await imported(undefined)
     if (end.kind !== 'done') throw new Error(end.kind)
-    expect(end.report).toMatchObject({ result: 'ok', findings: [] })
+    const anomaly = 'bill_differs/wechatpay:4200009999/bill/missing_here'
+    const { result, findings } = end.report
+    expect(result).toBe('findings')
+    expect(findings).toMatchObject([{ outTradeNo: 'forged', state: 'denied', anomaly }])
     for (const { outTradeNo } of transactions) {
       const { rows: events } = await pool.query(`select kind from events where key = $1 order by kind`, [outTradeNo])
       expect(events).toEqual([{ kind: 'deduct' }, { kind: 'grant' }, { kind: 'ship' }])
     }
-    const { rows: anomalies } = await pool.query('select kind from anomalies')
-    expect(anomalies).toEqual([])
+    const deliveries = async () =>
+      (
+        await pool.query<{
+          outcome: string
+        }>(`select d.outcome::text from deliveries d join orders o on o.id = d.order_id
+        where o.out_trade_no = 'forged' order by kafka_offset`)
+      ).rows.map(({ outcome }) => outcome)
+    await until('all that the imports said has been decided', async () => (await deliveries()).length >= 5, 120_000)
+    expect(new Set((await deliveries()).slice(1))).toEqual(new Set(['duplicate']))
+    const { rows: anomalies } = await pool.query('select kind, cause from anomalies')
+    expect(anomalies).toEqual([{ kind: 'bill_differs', cause: anomaly }])
+    const { rows: notices } = await pool.query(`select kind from events where key = 'forged'`)
+    expect(notices).toEqual([{ kind: 'anomaly_opened' }])
   } finally {
     await processor.stop()
   }

@@ -28,14 +28,19 @@ const findingOf = ({ callback: { transaction, refund } }: Told, more: Partial<Bi
     ...more,
   }
 }
-async function settled(findings: readonly BillFinding[], client: QueryClient) {
+async function settled(findings: readonly BillFinding[], client: QueryClient | undefined) {
   const published: Answered[] = []
+  const raised: BillFinding[] = []
   const publish = (answer: Answered) => {
     published.push(answer)
     return Promise.resolve()
   }
-  const found = await settleFindings(findings, { client, publish, onProgress: () => undefined })
-  return { found, states: found.map(({ state }) => state), published }
+  const raise = (finding: BillFinding) => {
+    raised.push(finding)
+    return Promise.resolve(`bill_differs/${raised.length}`)
+  }
+  const found = await settleFindings(findings, { client, publish, raise, onProgress: () => undefined })
+  return { found, states: found.map(({ state }) => state), published, raised: raised.map(({ finding }) => finding) }
 }
 
 test('a refund that failed here and that the provider says went through is published, and not called known', async () => {
@@ -59,6 +64,29 @@ test('what is held here stays open for a person, whatever the provider confirms'
   const { states, published } = await settled(findings, world.client('wechatpay', 'shop', url))
   expect(states).toEqual(['open', 'confirmed'])
   expect(published).toEqual([])
+})
+
+test('a person must look at what the provider denies, and at what nobody can be asked about, and at nothing else', async () => {
+  const [one] = told('wechatpay', 'payment')
+  if (one === undefined) throw new Error('another seed')
+  const here = { amountMinor: one.callback.transaction.amountMinor, currency: 'CNY', status: 'held', atMs: 0 }
+  const forged = { outTradeNo: 'forged', ref: 'wechatpay:4200009999' }
+  const findings = [
+    findingOf(one), // published: the lane knows what it is
+    findingOf(one, { finding: 'status_differs', here }), // held here: its limit has its own anomaly
+    findingOf(one, { finding: 'amount_differs', here: { ...here, status: 'payment_succeeded' } }), // confirmed
+    findingOf(one, { ...forged, finding: 'not_there' }), // denied
+    findingOf(one, { finding: 'twice_there' }), // nobody can be asked
+    findingOf(one, { finding: 'refund_unsettled', what: 'refund', askRef: null }),
+  ]
+  const { found, raised } = await settled(findings, world.client('wechatpay', 'shop', url))
+  expect(found.map(({ state, anomaly }) => [state, anomaly !== undefined])).toEqual([
+    ...[['published', false], ['open', false], ['confirmed', false]], // prettier-ignore
+    ...[['denied', true], ['open', true], ['open', true]], // prettier-ignore
+  ])
+  expect(new Set(raised)).toEqual(new Set(['not_there', 'twice_there', 'refund_unsettled']))
+  // Who was not asked, may be: without keys nobody looks at what a question would settle.
+  expect((await settled(findings, undefined)).raised).toEqual(['twice_there', 'refund_unsettled'])
 })
 
 test('many findings wait for their turn: our own limit of questions leaves none unasked', async () => {
@@ -93,7 +121,7 @@ test('what cannot be published ends all asking', async () => {
   const client = world.client('wechatpay', 'shop', url)
   const before = world.asked.length
   const publish = () => Promise.reject(new Error('Kafka is away'))
-  const end = settleFindings(findings, { client, publish, onProgress: () => undefined })
+  const end = settleFindings(findings, { client, publish, raise: publish, onProgress: () => undefined })
   await expect(end).rejects.toThrow('Kafka is away')
   expect(world.asked.length - before).toBeLessThan(findings.length / 2)
   // After that nobody but us asks; what was on its way then may still arrive.

@@ -49,6 +49,7 @@ function retry(work: Work, entries: readonly Known[]): void {
     'shipment_completed',
     'fulfillment_failed',
     'goods_returned',
+    'bill_differs',
   ]
   const rank = ({ fact }: Known) => kinds.indexOf(fact.eventType)
   const held = entries
@@ -100,6 +101,7 @@ function decide(work: Work, fact: Fact): Outcome {
       return refund(work, fact, anomaly)
     case 'refund_failed':
     case 'disputed':
+    case 'bill_differs':
       return anomaly(fact.eventType)
     case 'provider_closed':
       if (status === 'paid') return anomaly('closed_after_payment')

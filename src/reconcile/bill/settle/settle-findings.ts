@@ -11,6 +11,8 @@ export interface SettleDeps {
   readonly client: QueryClient | undefined
   /** Publishes what the provider answered; resolves when it is in Kafka. */
   readonly publish: (answer: Answered) => Promise<void>
+  /** Has its order's lane open an anomaly for it; resolves to the cause, undefined if no order can have it. */
+  readonly raise: (finding: BillFinding) => Promise<string | undefined>
   readonly onProgress: (done: number, total: number) => void
   readonly reach?: BillReach
 }
@@ -37,7 +39,7 @@ export async function settleFindings(findings: readonly BillFinding[], deps: Set
       const isAway = unanswered >= UNANSWERED_MAX
       const { kind, finding: now } = await settle(finding, isAway ? { ...deps, client: 'away' } : deps, stopped.signal)
       if (!isAway && kind !== 'not_asked') unanswered = kind === 'unanswered' ? unanswered + 1 : 0
-      settled[at] = now
+      settled[at] = isForAPerson(kind, now) ? await raised(now, deps) : now
       deps.onProgress((done += 1), findings.length)
     }
   }
@@ -51,6 +53,17 @@ export async function settleFindings(findings: readonly BillFinding[], deps: Set
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed !== undefined) throw failed.reason
   return settled
+}
+
+/** The provider says otherwise than its bill, or nobody can be asked. Who was not asked, for whatever reason, may be yet. */
+const isForAPerson = (kind: Settled['kind'], { state }: BillFinding) =>
+  state === 'denied' || (state === 'open' && kind === 'not_asked')
+
+async function raised(finding: BillFinding, { raise, reach = reachNothing }: SettleDeps): Promise<BillFinding> {
+  await reach('bill_answered')
+  const anomaly = await raise(finding)
+  await reach('bill_published')
+  return anomaly === undefined ? finding : { ...finding, anomaly }
 }
 
 type Settled = { readonly kind: 'answered' | 'unanswered' | 'not_asked'; readonly finding: BillFinding }

@@ -10,9 +10,11 @@ import type { Log } from '../../../runtime/log.ts'
 import { createCodec } from '../../../schemas/codec.ts'
 import { INPUT_TOPIC } from '../../../schemas/topics.ts'
 import { readTopology } from '../../../store/topology.ts'
-import { publishLearnt } from '../../publish.ts'
+import { factCause } from '../../../orders/identity.ts'
+import { publishLearnt, type Learnt } from '../../publish.ts'
 import type { BillReach } from '../crash-points.ts'
 import type { BillFinding } from '../finding.ts'
+import { forAPerson } from './for-a-person.ts'
 import { settleFindings, type Answered } from './settle-findings.ts'
 
 export interface Settling {
@@ -21,7 +23,11 @@ export interface Settling {
 }
 
 export interface SettlingOptions {
+  /** Of the bill. */
+  readonly provider: string
   readonly merchant: string
+  /** China's; the bill's. */
+  readonly day: string
   /** Providers of which one is asked: the first that there are keys for. */
   readonly asked: readonly string[]
   readonly pool: pg.Pool
@@ -38,28 +44,38 @@ const KEYS = { QUERY_KEYS_DIR: z.string().min(1).optional(), MERCHANTS_DIR: z.st
 const PUBLISH_MS_MAX = 30_000
 
 /**
- * Connects what asking and publishing need; without keys nothing, as nothing is published then.
+ * Connects what asking and publishing need. Without keys nobody is asked, and all that is published is what nobody could
+ * be asked about.
  * @throws BadConfiguration
  */
 export async function startSettling(env: NodeJS.ProcessEnv, options: SettlingOptions): Promise<Settling> {
   const { merchant, asked, clock, onProgress = () => undefined } = options
   const clients = options.clients ?? clientsOf(env, merchant)
   const provider = asked.find((name) => clients.has(name))
-  const client = provider === undefined ? undefined : clients.get(provider)
-  if (provider === undefined || client === undefined) {
-    const publish = () => Promise.reject(new Error('nobody was asked'))
-    const deps = { client: undefined, publish, onProgress }
-    return { settle: (findings) => settleFindings(findings, deps), close: () => Promise.resolve() }
-  }
   const publisher = await connectPublisher(env, options)
-  const publish = async ({ messages, rawBody, rawHeaders }: Answered) => {
+  const publish = async (learnt: Omit<Learnt, 'merchant' | 'source' | 'receivedAtMs'>) => {
     const receivedAtMs = clock.now().getTime()
-    const learnt = { merchant, provider, source: 'bill', receivedAtMs, messages, rawBody, rawHeaders } as const
-    const published = await publishLearnt(publisher, [learnt], PUBLISH_MS_MAX)
+    const published = await publishLearnt(
+      publisher,
+      [{ ...learnt, merchant, source: 'bill', receivedAtMs }],
+      PUBLISH_MS_MAX,
+    )
     if (published.kind === 'too_large')
       throw new Error(`an answer of ${published.bytes} bytes is more than a record may have`)
   }
-  const deps = { client, publish, onProgress, ...(options.reach && { reach: options.reach }) }
+  const raise = async (finding: BillFinding) => {
+    const message = forAPerson(finding, options)
+    if (message === undefined) return undefined
+    const rawBody = Buffer.from(JSON.stringify(finding))
+    await publish({ provider: options.provider, messages: [message], rawBody, rawHeaders: {} })
+    return factCause(message.facts[0])
+  }
+  const deps = {
+    client: provider === undefined ? undefined : clients.get(provider),
+    publish: ({ messages, rawBody, rawHeaders }: Answered) =>
+      publish({ provider: provider ?? options.provider, messages, rawBody, rawHeaders }),
+    ...{ raise, onProgress, ...(options.reach && { reach: options.reach }) },
+  }
   return { settle: (findings) => settleFindings(findings, deps), close: () => publisher.producer.close() }
 }
 
