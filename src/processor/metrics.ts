@@ -102,6 +102,10 @@ export function createMetrics(registry = new Registry()) {
     auditAge: gauge('audit_age_seconds', 'How long ago did the last audit end?'),
     auditUndecided: gauge('audit_undecided', 'Could the last audit not judge all (1)?'),
     billFindings: gauge('bill_findings', 'What do the bills of the last 31 days leave to a person?', 'finding'),
+    billUnconfirmed: gauge(
+      'bill_unconfirmed',
+      'About how many findings of the last 31 days could the provider not be asked?',
+    ),
     billUndecided: gauge('bill_undecided', 'How many bills of the last 31 days could not be trusted?'),
     billAge: gauge('bill_age_seconds', "How long ago was a provider's and merchant's last bill imported, at most?"),
     deadLettersOpen: gauge(

@@ -56,9 +56,10 @@ export function sampleAudit(metrics: Metrics, last: LastAudit | undefined): void
 }
 
 /** What imported bills came to; before the first there is nothing. */
-export function sampleBills(metrics: Metrics, { findings, undecided, ageSec }: BillGauges): void {
+export function sampleBills(metrics: Metrics, { findings, unconfirmed, undecided, ageSec }: BillGauges): void {
   metrics.billFindings.reset()
   for (const [finding, count] of Object.entries(findings)) metrics.billFindings.set({ finding }, count)
+  metrics.billUnconfirmed.set(unconfirmed)
   metrics.billUndecided.set(undecided)
   if (ageSec !== null) metrics.billAge.set(ageSec)
 }

@@ -184,9 +184,11 @@ export async function importedDays(
   return new Set(rows.map(({ day }) => day))
 }
 
-/** For the metrics: what the bills of the last month leave to a person. */
+/** For the metrics: what the bills of the last month leave to a person, and no anomaly stands for. */
 export interface BillGauges {
   readonly findings: Readonly<Record<string, number>>
+  /** Of these, those about which the provider could not be asked. */
+  readonly unconfirmed: number
   /** Bills that could not be trusted, and were not imported since. */
   readonly undecided: number
   /** Since the last import of the provider and merchant whose is longest ago; null: none was ever imported. */
@@ -197,13 +199,22 @@ const GAUGES = `
 with recent as (select * from bill_runs where day > current_date - ${GAUGED_DAYS} and finished_at is not null)
 select coalesce((select jsonb_object_agg(finding, n) from (
     select f.finding, count(*) as n from recent r join bill_findings f on f.run_id = r.id
-    where r.superseded_by is null and f.state in ('open', 'unconfirmed', 'denied') group by f.finding) c), '{}') as findings,
+    where r.superseded_by is null and f.state in ('open', 'unconfirmed', 'denied')
+      and not f.document ? 'anomaly' group by f.finding) c), '{}') as findings,
+  (select count(*)::int from recent r join bill_findings f on f.run_id = r.id
+    where r.superseded_by is null and f.state = 'unconfirmed') as unconfirmed,
   (select count(*)::int from (select distinct on (merchant, provider, day) result from recent
     order by merchant, provider, day, id desc) l where l.result = 'undecided') as undecided,
   (select extract(epoch from now() - min(last))::float8 from (
     select max(finished_at) as last from bill_runs where result in ('ok', 'findings') group by merchant, provider) m) as age`
 export async function readBillGauges(db: Queryable): Promise<BillGauges> {
-  const { rows } = await db.query<{ findings: Record<string, number>; undecided: number; age: number | null }>(GAUGES)
+  const { rows } = await db.query<{
+    findings: Record<string, number>
+    unconfirmed: number
+    undecided: number
+    age: number | null
+  }>(GAUGES)
   const [row] = rows
-  return { findings: row?.findings ?? {}, undecided: row?.undecided ?? 0, ageSec: row?.age ?? null }
+  const { findings = {}, unconfirmed = 0, undecided = 0, age = null } = row ?? {}
+  return { findings, unconfirmed, undecided, ageSec: age }
 }
