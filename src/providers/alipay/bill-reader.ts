@@ -1,5 +1,4 @@
 import {
-  BILL_HEAD_CHARS_MAX,
   BILL_LINE_CHARS_MAX,
   UNREADABLE_CHARS_MAX,
   type BillEnd,
@@ -9,6 +8,7 @@ import {
   type BillTotal,
 } from '../bill.ts'
 import { e5OfYuan } from '../bill-sums.ts'
+import { createTitleCheck } from '../bill-titles.ts'
 import { createLineSplitter, type TextLine } from '../text-lines.ts'
 import { factsOfBillRow, type BillRow } from './facts-of-bill.ts'
 import { createBillParser, type StatedTotal } from './read-bill.ts'
@@ -21,13 +21,8 @@ const isOurs = (account: string, sellerIds: ReadonlySet<string>) => sellerIds.ha
 export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: ReadonlySet<string> }): BillReader {
   const [splitter, parser] = [createLineSplitter(BILL_LINE_CHARS_MAX), createBillParser()]
   const found = { 交易: NOTHING(), 退款: NOTHING() }
-  let [rows, unsure, feesE5, pushed] = [0, 0, 0n, 0]
-  let isOther: boolean | undefined
-  const isNone = () => {
-    const titles = parser.titles()
-    if (titles.length === 0) return pushed > BILL_HEAD_CHARS_MAX
-    return (isOther ??= !NEEDED.every((title) => titles.includes(title)))
-  }
+  let [rows, unsure, feesE5] = [0, 0, 0n]
+  const titleCheck = createTitleCheck(NEEDED, parser.titles)
 
   const add = (row: BillRow): boolean => {
     const kind = row['业务类型']
@@ -43,7 +38,7 @@ export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: Read
   }
   const read = (line: TextLine): BillLine[] => {
     const taken = parser.take(line)
-    if (taken === undefined || isNone()) return []
+    if (taken === undefined || titleCheck.isNone()) return []
     rows += 1
     const isAdded = taken.kind === 'row' && add(taken.row)
     if (!isAdded) unsure += 1
@@ -55,9 +50,8 @@ export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: Read
     return [{ kind: 'unreadable', line: line.number, reason: statement, text }]
   }
   const end = (): BillEnd => {
-    const titles = parser.titles()
     const comments = parser.comments()
-    if (!NEEDED.every((title) => titles.includes(title)))
+    if (!titleCheck.areThere())
       return { kind: 'refused', reason: 'not_a_bill', detail: 'no details (业务明细) of a trade bill of Alipay' }
     if (comments === undefined)
       return { kind: 'refused', reason: 'incomplete', detail: 'its last lines, the totals (合计), are missing or cut' }
@@ -70,10 +64,10 @@ export function createAlipayBillReader({ sellerIds }: { readonly sellerIds: Read
   }
   return {
     push: (text) => {
-      pushed += text.length
+      titleCheck.pushed(text)
       return splitter.push(text).flatMap(read)
     },
-    isNone,
+    isNone: titleCheck.isNone,
     end: () => ({ lines: splitter.end().flatMap(read), end: end() }),
   }
 }

@@ -1,5 +1,4 @@
 import {
-  BILL_HEAD_CHARS_MAX,
   BILL_LINE_CHARS_MAX,
   UNREADABLE_CHARS_MAX,
   type BillEnd,
@@ -8,6 +7,7 @@ import {
   type BillTotal,
 } from '../bill.ts'
 import { e5OfYuan } from '../bill-sums.ts'
+import { createTitleCheck } from '../bill-titles.ts'
 import { createLineSplitter, type TextLine } from '../text-lines.ts'
 import { statementOf } from './bill-statement.ts'
 import { createBillParser, type BillRow } from './read-bill.ts'
@@ -30,14 +30,8 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   const [splitter, parser] = [createLineSplitter(BILL_LINE_CHARS_MAX), createBillParser()]
   const sums = new Map<string, bigint>(SUMMED.map(([, column]) => [column, 0n]))
   let [rows, unsure] = [0, 0]
-  let pushed = 0
   let stranger: string | undefined
-  let isOther: boolean | undefined
-  const isNone = () => {
-    const titles = parser.titles()
-    if (titles.length === 0) return pushed > BILL_HEAD_CHARS_MAX
-    return (isOther ??= !NEEDED.every((title) => titles.includes(title)))
-  }
+  const titleCheck = createTitleCheck(NEEDED, parser.titles)
 
   const add = (row: BillRow): boolean => {
     const cells = SUMMED.map(([, column]): [string, number | undefined] => [column, e5OfYuan(row[column] || '0')])
@@ -50,7 +44,7 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   })
   const read = (line: TextLine): BillLine[] => {
     const taken = parser.take(line)
-    if (taken === undefined || isNone()) return []
+    if (taken === undefined || titleCheck.isNone()) return []
     rows += 1
     if (taken.kind === 'unreadable' || !add(taken.row)) {
       unsure += 1
@@ -65,7 +59,7 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   }
   const end = (): BillEnd => {
     const titles = parser.titles()
-    if (!NEEDED.every((title) => titles.includes(title)))
+    if (!titleCheck.areThere())
       return {
         kind: 'refused',
         reason: 'not_a_bill',
@@ -85,10 +79,10 @@ export function createWechatpayBillReader(to: Pick<Recipient, 'mchid' | 'subMchi
   }
   return {
     push: (text) => {
-      pushed += text.length
+      titleCheck.pushed(text)
       return splitter.push(text).flatMap(read)
     },
-    isNone,
+    isNone: titleCheck.isNone,
     end: () => ({ lines: splitter.end().flatMap(read), end: end() }),
   }
 }
