@@ -31,6 +31,16 @@ describe('a planted import is found:', () => {
     ['src/api/a.ts', `import type { Lane } from '../processor/lane.ts'`, 'api imports processor'],
     ['src/api/a.ts', `const x = await import('../simulator/start.ts')`, 'api imports simulator'],
     ['src/cli/a.ts', `import { lane } from '../processor/lane.ts'`, 'cli imports processor'],
+    ...['gateway', 'processor', 'api', 'simulator', 'cli'].map(
+      (folder) =>
+        [
+          ...[`src/${folder}/a.ts`, `import { loadQueryClients } from '../providers/query-clients.ts'`],
+          "which reads the merchants' private keys",
+        ] as [string, string, string],
+    ),
+    ['src/api/a.ts', `const x = await import('../providers/alipay/query-config.ts')`, 'private keys'],
+    ['src/cli/a.ts', `const x = await import('../reconcile/bill/fetch/start.ts')`, 'starts with'],
+    ['src/cli/a.ts', `import { startReconciler } from '../reconcile/start.ts'`, 'starts with'],
     ['src/processor/a.ts', `import { Kafka } from 'kafkajs'`, 'only src/runtime/kafka'],
     ['src/processor/a.ts', `import 'kafkajs/src/network/requestQueue'`, 'only src/runtime/kafka'],
     ['src/runtime/a.ts', `const k = require('kafkajs')`, 'only src/runtime/kafka'],
@@ -53,6 +63,9 @@ describe('what is allowed passes:', () => {
     ['src/store/a.ts', `import { type Fact, STATUSES } from '../orders/model.ts'`],
     ['src/gateway/a.ts', `import { verify } from '../providers/verify.ts'`],
     ['src/cli/a.ts', `import { startApi } from '../api/start.ts'`],
+    ['src/cli/a.ts', `const x = await import('../reconcile/audit/start.ts')`],
+    ['src/cli/bill-import.ts', `const x = await import('../reconcile/bill/fetch/start.ts')`],
+    ['src/api/a.ts', `import type { QueryClients } from '../providers/query-clients.ts'`],
     ['src/processor/a.ts', `// import { Kafka } from 'kafkajs'\n/* import '../api/a.ts' */`],
   ]
   test.each(allowed)('%s: %s', (file, line) => {

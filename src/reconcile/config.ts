@@ -13,7 +13,7 @@ export const RECONCILER = {
   ...POSTGRES,
   /** What verifies a provider's answers, as the gateway has it. */
   MERCHANTS_DIR: z.string().min(1),
-  /** What signs questions: the merchants' private keys, which no other process reads. */
+  /** What signs questions: the merchants' private keys; beside this only an operator's run of a bill reads them. */
   QUERY_KEYS_DIR: z.string().min(1),
   /** Between two looks at both folders; 0: they are read at the start and never again. */
   MERCHANTS_RELOAD_MS: integer(0, 3_600_000).default(5_000),

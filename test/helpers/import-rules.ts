@@ -16,6 +16,11 @@ const LAYER = new Map([
 ])
 /** What the cli may import of another process: how it is started, and what it must be told. */
 const STARTS = /\/(start|main|config)\.ts$/
+/** What reads the merchants' private keys, and what of the reconciler does so when it is called. */
+const READS_KEYS = /^src\/providers\/(query-clients|query-registry|watch-query-clients|[^/]+\/query-config)\.ts$/
+const STARTS_WITH_KEYS = /^src\/reconcile\/(?!audit\/|bill\/start\.ts$).*$/
+/** An operator's own runs of it: a bill is fetched and asked about, the environment is checked. */
+const VERBS_WITH_KEYS = ['src/cli/bill-import.ts', 'src/cli/check-environment.ts']
 /** Pure: no I/O and no clock. Hashes are arithmetic. */
 const ORDERS_MAY_IMPORT = ['node:crypto']
 
@@ -51,6 +56,10 @@ function relativeRule(file: string, { from, typeOnly }: Import): string | undefi
   const target = posix.join(posix.dirname(file), from)
   if (!target.startsWith('src/')) return `imports ${target}, which is not part of src`
   const [mine, theirs] = [folderOf(file), folderOf(target)]
+  if (!typeOnly && READS_KEYS.test(target) && mine !== 'providers' && mine !== 'reconcile')
+    return `imports ${target}, which reads the merchants' private keys: only src/reconcile does`
+  if (!typeOnly && mine === 'cli' && STARTS_WITH_KEYS.test(target) && !VERBS_WITH_KEYS.includes(file))
+    return `imports ${target}, which starts with the merchants' private keys`
   if (mine === undefined || theirs === undefined || mine === theirs) return undefined
   const [my, their] = [LAYER.get(mine) ?? 0, LAYER.get(theirs) ?? 0]
   if (mine === 'gateway' && theirs === 'store') return 'gateway imports store: it has no database'
