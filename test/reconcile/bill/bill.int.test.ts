@@ -1,35 +1,27 @@
 import { gzipSync } from 'node:zlib'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createBillWriter } from '../../../src/providers/wechatpay/compose-bill.ts'
-import { billFormatOf } from '../../../src/providers/bill-formats.ts'
-import { importBill, type BillReport, type BillRequest } from '../../../src/reconcile/bill/start.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import type { BillRequest } from '../../../src/reconcile/bill/start.ts'
 import { maintainAt } from '../../helpers/maintained.ts'
+import { createBillDesk, namedIn, type BillDesk } from '../../helpers/bill-desk.ts'
 import { keepBooks, type BookedFact } from '../../helpers/books.ts'
 import { createDatabase, type TestDatabase } from '../../helpers/database.ts'
-import { APPID, createMerchant, MCHID, type TestMerchant } from '../../helpers/merchant.ts'
+import { APPID, MCHID, type TestMerchant } from '../../helpers/merchant.ts'
 import { paidonce, paidonceJson } from '../../cli/paidonce.ts'
 
 const DAY = '2026-11-11'
 const at = (time: string, day = DAY) => new Date(`${day}T${time}+08:00`)
 const dayBefore = (days: number) => `2026-11-${String(11 - days).padStart(2, '0')}`
 
-let [database, merchant, dir]: [TestDatabase, TestMerchant, string] = [
-  ...([undefined, undefined, ''] as unknown as [TestDatabase, TestMerchant, string]),
+let [desk, database, merchant, dir]: [BillDesk, TestDatabase, TestMerchant, string] = [
+  ...([undefined, undefined, undefined, ''] as unknown as [BillDesk, TestDatabase, TestMerchant, string]),
 ]
 beforeAll(async () => {
-  database = await createDatabase()
-  merchant = createMerchant('shop')
-  dir = mkdtempSync(join(tmpdir(), 'paidonce-bills-'))
+  desk = await createBillDesk()
+  ;({ database, merchant, dir } = desk)
 })
-afterAll(async () => {
-  await database.drop()
-  merchant.remove()
-  rmSync(dir, { recursive: true })
-})
+afterAll(() => desk.close())
 
 interface Row {
   readonly order: string
@@ -54,23 +46,9 @@ function billOf(rows: readonly Row[]): string {
   })
   return [writer.head(), ...lines, writer.foot()].join('')
 }
-function saved(name: string, content: string | Buffer): string {
-  const path = join(dir, name)
-  writeFileSync(path, content)
-  return path
-}
-const run = async (path: string, day = DAY, more: Partial<BillRequest> = {}, db = database): Promise<BillReport> => {
-  const format = billFormatOf(merchant.dir, 'shop', 'wechatpay')
-  const request = { provider: 'wechatpay', merchant: 'shop', day, paths: [path], actor: 'test', format, dryRun: false }
-  const end = await importBill(
-    { ...request, archiveAfterDays: 400, ...more },
-    { databaseUrl: db.url, pool: db.pool, clock: systemClock },
-  )
-  if (end.kind !== 'done') throw new Error(end.kind)
-  return end.report
-}
-const named = ({ findings }: BillReport) =>
-  findings.map(({ finding, outTradeNo, ref }) => `${finding} ${outTradeNo ?? ''} ${ref ?? ''}`.trim()).sort()
+const saved = (name: string, content: string | Buffer) => desk.save(name, content)
+const run = (path: string, day = DAY, request: Partial<BillRequest> = {}, db = database) =>
+  desk.match([path], { provider: 'wechatpay', day, request, deps: { databaseUrl: db.url, pool: db.pool } })
 
 const NOON = at('12:00:00').getTime()
 const paid = (order: string, more: Partial<BookedFact> = {}): BookedFact => ({
@@ -165,7 +143,7 @@ test('a bill with each kind of difference: exactly those are named', async () =>
     await run(saved('before.csv', billOf(rows)), dayBefore(days))
   }
   const report = await run(saved('bill.csv', billOf(ROWS)))
-  expect(named(report)).toEqual(EXPECTED)
+  expect(namedIn(report)).toEqual(EXPECTED)
   expect(report).toMatchObject({ result: 'findings', notJudged: 0, undecided: [] })
   expect(report.sums).toMatchObject({ rows: 49, payments: 39, refunds: 9, others: 0, fees: '0.234' })
   const of = (order: string) => report.findings.find(({ outTradeNo }) => outTradeNo === order)
@@ -184,7 +162,7 @@ test('the same bill again: the same digest, and nothing is there twice', async (
   const first = await run(saved('bill.csv', billOf(ROWS)))
   const second = await run(saved('bill.csv.gz', gzipSync(billOf(ROWS))))
   expect(second.digest).toBe(first.digest)
-  expect(named(second)).toEqual(EXPECTED)
+  expect(namedIn(second)).toEqual(EXPECTED)
   const { rows } = await database.pool.query<{ run_id: string; n: number }>(
     `select run_id, count(*)::int as n from bill_findings f join bill_runs r on r.id = f.run_id
      where r.day = $1 group by run_id`,
@@ -199,7 +177,7 @@ test('what was paid in the last minutes is looked for in the bill of the next da
     { order: 'other', at: at('12:00:00', '2026-11-12') },
   ]
   const report = await run(saved('next.csv', billOf(next)), '2026-11-12')
-  expect(named(report)).toEqual([
+  expect(namedIn(report)).toEqual([
     'missing_here other wechatpay:tx-other',
     'not_there edge-late-lost wechatpay:tx-edge-late-lost',
   ])
@@ -255,10 +233,10 @@ test('an archived order is known, by its document or, when that is gone, by its 
       ...{ order, at: at('12:00:00', '2026-11-20'), fen: order === 'old-dearer' ? 101 : 100 },
     }))
     const report = await run(saved('archived.csv', billOf(late)), '2026-11-20', {}, db)
-    expect(named(report)).toEqual(['amount_differs old-dearer wechatpay:tx-old-dearer'])
+    expect(namedIn(report)).toEqual(['amount_differs old-dearer wechatpay:tx-old-dearer'])
     // What was archived by then is looked at, too, for what the bill lacks.
     const lacking = saved('lacking.csv', billOf([{ order: 'old-dearer', at: at('12:00:00', '2026-11-08') }]))
-    expect(named(await run(lacking, '2026-11-08', { archiveAfterDays: 1 }, db))).toEqual([
+    expect(namedIn(await run(lacking, '2026-11-08', { archiveAfterDays: 1 }, db))).toEqual([
       'not_there old-same wechatpay:tx-old-same',
     ])
   } finally {

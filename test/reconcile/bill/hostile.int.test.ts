@@ -1,36 +1,29 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { billFormatOf } from '../../../src/providers/bill-formats.ts'
 import { createBillWriter } from '../../../src/providers/wechatpay/compose-bill.ts'
 import { BILL_CRASH_POINTS } from '../../../src/reconcile/bill/crash-points.ts'
-import { importBill, type BillDeps, type BillReport } from '../../../src/reconcile/bill/start.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import type { BillDeps, BillReport } from '../../../src/reconcile/bill/start.ts'
 import { zipOf } from '../../../src/simulator/compose-zip.ts'
+import { createBillDesk, type BillDesk } from '../../helpers/bill-desk.ts'
 import { keepBooks, type BookedFact } from '../../helpers/books.ts'
-import { createDatabase, type TestDatabase } from '../../helpers/database.ts'
-import { APPID, createMerchant, MCHID, type TestMerchant } from '../../helpers/merchant.ts'
+import type { TestDatabase } from '../../helpers/database.ts'
+import { APPID, MCHID, type TestMerchant } from '../../helpers/merchant.ts'
 import { until } from '../../helpers/until.ts'
 
 const DAY = '2026-11-11'
 const NOON = new Date(`${DAY}T12:00:00+08:00`)
-let [database, merchant, dir]: [TestDatabase, TestMerchant, string] = [
-  ...([undefined, undefined, ''] as unknown as [TestDatabase, TestMerchant, string]),
+let [desk, database, merchant, dir]: [BillDesk, TestDatabase, TestMerchant, string] = [
+  ...([undefined, undefined, undefined, ''] as unknown as [BillDesk, TestDatabase, TestMerchant, string]),
 ]
 beforeAll(async () => {
-  database = await createDatabase()
-  merchant = createMerchant('shop')
-  dir = mkdtempSync(join(tmpdir(), 'paidonce-hostile-'))
+  desk = await createBillDesk()
+  ;({ database, merchant, dir } = desk)
 })
-afterAll(async () => {
-  await database.drop()
-  merchant.remove()
-  rmSync(dir, { recursive: true })
-})
+afterAll(() => desk.close())
 
 type Change = (line: string) => string
 const same: Change = (line) => line
@@ -47,18 +40,8 @@ function refundsOnly(at: Date): string {
   const row = writer.refund({ ...of, totalFen: 100, refundFen: 30, status: 'SUCCESS', at })
   return [writer.head(), row, writer.foot()].join('')
 }
-async function run(content: string | Buffer, day = DAY, deps: Partial<BillDeps> = {}): Promise<BillReport> {
-  const path = join(dir, 'bill')
-  writeFileSync(path, content)
-  const format = billFormatOf(merchant.dir, 'shop', 'wechatpay')
-  const about = { provider: 'wechatpay', merchant: 'shop', day, paths: [path], actor: 'test', format }
-  const end = await importBill(
-    { ...about, dryRun: false, archiveAfterDays: 400 },
-    { databaseUrl: database.url, pool: database.pool, clock: systemClock, ...deps },
-  )
-  if (end.kind !== 'done') throw new Error(end.kind)
-  return end.report
-}
+const run = (content: string | Buffer, day = DAY, deps: Partial<BillDeps> = {}) =>
+  desk.match([desk.save('bill', content)], { provider: 'wechatpay', day, deps })
 const named = ({ findings }: BillReport) =>
   findings.map(({ finding, ref, line, detail }) => `${finding} ${ref ?? `${line ?? 0} ${detail.split(':')[0] ?? ''}`}`)
 const reasonOf = ({ undecided }: BillReport) => undecided[0]?.reason
