@@ -1,4 +1,4 @@
-// node bench/filter.ts [callbacks a second] [seconds] [rounds]
+// node bench/filter.ts [callbacks a second] [seconds] [rounds] [ms between the repeats of one order, default 1000]
 // Question: of a storm of 90 % repeats that come 100 ms or more apart, what does Redis at the gateway keep out of Kafka,
 // and what does a callback then cost in CPU: gateway, broker, processor, Postgres and Redis together?
 // On the local stack: what others do there counts as the broker's and Postgres's, so run it on a quiet machine.
@@ -18,11 +18,14 @@ import { createTopics } from '../test/helpers/topics.ts'
 import { counter, cpuMicros, startMeasured, type Measured } from './processes.ts'
 import { writeRequests } from './requests.ts'
 
-const [perSecond = 500, seconds = 20, rounds = 2] = process.argv.slice(2).map(Number)
+const [perSecond = 500, seconds = 20, rounds = 2, apartMs = 1_000] = process.argv.slice(2).map(Number)
 const PARTITIONS = 6
 /** More where the machine is busy with other work, or the filter is given up for lateness that is not Redis's. */
 const answerMsMax = process.env['REDIS_ANSWER_MS_MAX'] ?? '20'
 const REPEATS = 10
+/** Of orders whose repeats take turns. */
+const group = Math.max(1, Math.round((perSecond * apartMs) / 1_000))
+const groups = Math.max(1, Math.round((perSecond * seconds) / REPEATS / group))
 const PARTS = ['gateway', 'broker', 'processor', 'postgres', 'redis'] as const
 type Micros = Record<(typeof PARTS)[number], number>
 interface Result {
@@ -56,7 +59,7 @@ try {
 }
 
 async function storm(name: string, redisUrl?: string): Promise<Result> {
-  const orders = Array.from({ length: (perSecond * seconds) / REPEATS }, (_, i) => `${name}-${i}`)
+  const orders = Array.from({ length: groups * group }, (_, i) => `${name}-${i}`)
   const topics = await createTopics({ partitions: PARTITIONS })
   const database = await createDatabase()
   await database.pool.query(
@@ -87,7 +90,11 @@ async function storm(name: string, redisUrl?: string): Promise<Result> {
     })
     const before = cpu()
     const script = join(import.meta.dirname, 'paced-load.ts')
-    const { stdout } = await run(process.execPath, [script, file, String(gateway.port), String(perSecond)])
+    const { stdout } = await run(process.execPath, [
+      script,
+      file,
+      ...[gateway.port, perSecond, group, apartMs].map(String),
+    ])
     const { answers, success } = JSON.parse(stdout) as { answers: number; success: number }
     if (success !== callbacks.length) throw new Error(`${answers - success} answers were no success`)
     const after = cpu()
@@ -103,11 +110,11 @@ async function storm(name: string, redisUrl?: string): Promise<Result> {
   }
 }
 
-/** Each of a hundred orders in turn, ten times over, then the next hundred: repeats are a hundred callbacks apart. */
+/** Each order of a group in turn, ten times over, then the next group: the same order comes again a group later. */
 function spread(callbacks: readonly SignedCallback[]): SignedCallback[] {
   const stream: SignedCallback[] = []
-  for (let from = 0; from < callbacks.length; from += 100)
-    for (let repeat = 0; repeat < REPEATS; repeat++) stream.push(...callbacks.slice(from, from + 100))
+  for (let from = 0; from < callbacks.length; from += group)
+    for (let repeat = 0; repeat < REPEATS; repeat++) stream.push(...callbacks.slice(from, from + group))
   return stream
 }
 

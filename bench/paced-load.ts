@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 
-// A process of its own: node bench/paced-load.ts FILE PORT PER_SECOND
-// Sends each request of FILE once, at an even rate whatever the answers do; answers are only counted.
-const [file = '', port = '', perSecond = '1000'] = process.argv.slice(2)
+// A process of its own: node bench/paced-load.ts FILE PORT PER_SECOND [BEHIND APART_MS]
+// Sends each request of FILE once, at an even rate whatever the answers do; answers are only counted. With BEHIND none
+// is sent sooner than APART_MS after the one that so many before it was: on a busy machine a rate alone comes in bursts.
+const [file = '', port = '', perSecond = '1000', behind = '0', apartMs = '0'] = process.argv.slice(2)
 
 const requests = readRequests(file)
 const idle: Socket[] = []
 let answers = 0
 let success = 0
 let sent = 0
+const sentAtMs: number[] = []
 const startedMs = performance.now()
 
 function open(first: Buffer): void {
@@ -34,10 +36,14 @@ function open(first: Buffer): void {
 
 const timer = setInterval(() => {
   const due = Math.min(requests.length, Math.floor(((performance.now() - startedMs) * Number(perSecond)) / 1_000))
+  const nowMs = performance.now()
   for (; sent < due; sent++) {
+    const earlier = sentAtMs[sent - Number(behind)]
+    if (earlier !== undefined && nowMs - earlier < Number(apartMs)) break
     const request = requests[sent]
     const socket = idle.pop()
     if (request === undefined) break
+    sentAtMs.push(nowMs)
     if (socket === undefined) open(request)
     else socket.write(request)
   }
