@@ -68,6 +68,7 @@ const KILL_WORKER_AT = 0.7
 const DRAIN_MS_MAX = 90_000
 /** Much longer than it takes: a demo on a loaded machine is to end well, too. */
 const HEARD_MS_MAX = 240_000
+const READ_MS_MAX = 120_000
 /** After the last callback is due, an order that is still pending is asked about. */
 const ASK_AFTER_MS = 5_000
 /** Short, so that the survivors need not wait the default of 10 s for a dead processor's lanes. */
@@ -175,7 +176,7 @@ export async function play(options: PlayOptions): Promise<Played> {
       await tamper(tampering, stack.KAFKA_BROKERS, topicPrefix + SHIPMENT_TOPIC)
     }
     const records = await step('reading every topic as a read_committed Java consumer', 'about 3 s', () =>
-      javaRead({ brokers: stack.KAFKA_BROKERS, topics }),
+      javaRead({ brokers: stack.KAFKA_BROKERS, topics, deadlineMs: READ_MS_MAX }),
     )
     await step('waiting until the workers have done and reported it all', 'about 10 s', async () => {
       await crew.drained(new Set(records.map((record) => seenEvent(record, topicPrefix).eventId)).size)

@@ -3,8 +3,8 @@ import { relative } from 'node:path'
 import { FULFILLMENT_TOPICS } from '../../src/schemas/topics.ts'
 import { say } from '../parts/progress.ts'
 import type { Played } from './play.ts'
-import { judge, percentile, type SeenEvent } from './verdict.ts'
-import type { WorkerCounts } from './workers.ts'
+import { problemsOf } from './problems.ts'
+import { judge, percentile } from './verdict.ts'
 
 /** Prints the table and, as the last line of stdout, one JSON object. @returns the exit code */
 export function report(played: Played, dir: string): number {
@@ -35,16 +35,7 @@ export function report(played: Played, dir: string): number {
   row('callback → event p50 / p99', `${percentile(eventsMs, 50)} / ${percentile(eventsMs, 99)} ms (with the kill)`)
   say(table.toString())
 
-  const problems = [
-    ...verdict.lost.map((name) => `lost: ${name}`),
-    ...verdict.duplicated.map((name) => `duplicated: ${name}`),
-    ...verdict.phantom.map((name) => `event of an order that was not rightly paid: ${name}`),
-    ...expected.wronglyAccepted.map(({ outTradeNo, defect }) => `accepted in spite of ${defect}: ${outTradeNo}`),
-    ...workerProblems(workers, { ship: shipOf(seen), paid: verdict.paid }),
-    ...(verdict.paid === 0 ? ['no order was paid'] : []),
-    ...(killedLanes.length === 0 ? ['the processor was not killed between Postgres and Kafka'] : []),
-    ...(takeovers < 1 ? ['no fence found events that the killed processor had left'] : []),
-  ]
+  const problems = problemsOf(played, verdict)
   for (const problem of problems.slice(0, 20)) say(`✖ ${problem}`)
   if (problems.length > 20) say(`✖ and ${problems.length - 20} more`)
   say(
@@ -67,19 +58,4 @@ export function report(played: Played, dir: string): number {
     })}\n`,
   )
   return problems.length === 0 ? 0 : 1
-}
-
-/** How many events ask for a parcel: those that the provider never heard a success for are paid all the same. */
-const shipOf = (seen: readonly SeenEvent[]) =>
-  new Set(seen.filter(({ kind }) => kind === 'ship').map(({ eventId }) => eventId)).size
-
-function workerProblems(workers: WorkerCounts, { ship, paid }: { ship: number; paid: number }): string[] {
-  const { shipments, shipped, stockDeducted, pointsGranted, unsettled } = workers
-  return [
-    ...(shipments === shipped ? [] : [`the carrier has shipped ${shipments} parcels for ${shipped} orders`]),
-    ...(shipped === ship && shipped >= paid ? [] : [`${shipped} orders were shipped, ${paid} are paid`]),
-    ...(stockDeducted === ship ? [] : [`stock was deducted ${stockDeducted} times, for ${ship} orders`]),
-    ...(pointsGranted === ship ? [] : [`points were granted ${pointsGranted} times, for ${ship} orders`]),
-    ...(unsettled === 0 ? [] : [`${unsettled} events wait for a person`]),
-  ]
 }

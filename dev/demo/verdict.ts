@@ -17,7 +17,7 @@ export interface SeenEvent {
 
 /** Computed from what the senders heard and what a worker sees; our tables have no say. */
 export interface Verdict {
-  /** Rightly paid orders that have all their events. */
+  /** Orders that were paid and have all their events. */
   readonly paid: number
   /** Events that should be there and are not. */
   readonly lost: readonly string[]
@@ -49,7 +49,9 @@ export function judge(expected: Expected, seen: readonly SeenEvent[]): Verdict {
     counts.set(name, (counts.get(name) ?? 0) + 1)
   }
   const allowed = new Set([...expected.paid, ...expected.uncertain].flatMap(eventsOf))
-  const lostOf = expected.paid.map((order) => eventsOf(order).filter((name) => !counts.has(name)))
+  // The senders cannot tell whether an uncertain order was paid; one event says that it was, and then all must be there.
+  const foundPaid = expected.uncertain.filter((order) => eventsOf(order).some((name) => counts.has(name)))
+  const lostOf = [...expected.paid, ...foundPaid].map((order) => eventsOf(order).filter((name) => !counts.has(name)))
   return {
     paid: lostOf.filter((lost) => lost.length === 0).length,
     lost: lostOf.flat(),
