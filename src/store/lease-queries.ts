@@ -28,31 +28,29 @@ export interface QueriedOrder {
 }
 
 // The lease moves `due_at` too: it is due again by itself when the lease ends, and whoever wants it at once meanwhile (a
-// hint, a refresh) makes it earlier, which is seen when it is settled. Leases are short, and their rows read under lock.
-/** How long ago what somebody wants to know at once is due; nothing else ever is. */
-export const WISHED_AGO = '10 years'
-/** What is due by then is wished. */
-export const wishedBefore = (now: string) => `${now} - interval '5 years'`
-
+// hint, a refresh) makes it earlier, which is seen when it is settled. It takes the wish with it: one that comes while it
+// lasts is another. Leases are short, and their rows read under lock.
 const NOW = '($3::timestamptz[])[1]'
 const UNTIL = '($3::timestamptz[])[2]'
-const IS_FREE = `t.kind = 'query' and t.due_at <= ${NOW} and (t.leased_until is null or t.leased_until <= ${NOW})`
+const IS_FREE = `t.kind = 'query' and (t.leased_until is null or t.leased_until <= ${NOW})`
+// Whose clock the wish was written by does not matter.
+const IS_DUE = `(t.wished_at is not null or t.due_at <= ${NOW})`
 const LEASE = {
   name: 'lease-queries',
   text: `
 with due as materialized (
   select q.id from unnest($1::text[], $2::int4[]) as room (merchant, rows) cross join lateral (
     select id from (
-      (select t.id, t.due_at, $4::int2 as turn from timers t where t.merchant = room.merchant and ${IS_FREE}
-        and t.due_at <= ${wishedBefore(NOW)} order by t.due_at limit room.rows)
+      (select t.id, t.wished_at as since, $4::int2 as turn from timers t where t.merchant = room.merchant and ${IS_FREE}
+        and t.wished_at is not null order by t.wished_at limit room.rows)
       union all
       (select t.id, t.due_at, 1 from timers t where t.merchant = room.merchant and ${IS_FREE}
-        and t.due_at > ${wishedBefore(NOW)} order by t.due_at limit room.rows)) either
-    order by turn, due_at limit room.rows) q
+        and t.wished_at is null and t.due_at <= ${NOW} order by t.due_at limit room.rows)) either
+    order by turn, since limit room.rows) q
 ), locked as materialized (
-  select t.id from timers t where t.id in (select id from due) and ${IS_FREE} for update skip locked
+  select t.id from timers t where t.id in (select id from due) and ${IS_FREE} and ${IS_DUE} for update skip locked
 ), leased as (
-  update timers t set leased_until = ${UNTIL}, due_at = ${UNTIL} from locked where t.id = locked.id
+  update timers t set leased_until = ${UNTIL}, due_at = ${UNTIL}, wished_at = null from locked where t.id = locked.id
   returning t.id, t.merchant, t.ref, t.attempts, t.done_at, t.refreshed_at, t.leased_until, t.order_id
 )
 select l.id, l.merchant, l.ref, l.attempts, l.done_at is not null, ${ms('l.refreshed_at')}, ${ms('l.leased_until')},

@@ -19,7 +19,7 @@ export interface FiledQuery {
 // Lane by lane, as the index begins with the lane.
 const LIST = {
   name: 'list-queries',
-  text: `select o.merchant, o.out_trade_no, t.lane, t.ref, ${ms('greatest(t.due_at, t.refreshed_at)')}, t.attempts, ${ms('t.leased_until')}
+  text: `select o.merchant, o.out_trade_no, t.lane, t.ref, ${ms('t.due_at')}, t.attempts, ${ms('t.leased_until')}
     from (select distinct lane from lanes) l
     cross join lateral
       (select * from timers where lane = l.lane and kind = 'query' order by due_at limit $1) t

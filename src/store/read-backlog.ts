@@ -64,7 +64,7 @@ const READ_BACKLOG = `
 with queries as materialized (
   select coalesce(sum(q.n), 0) as n, greatest(${ageSec('min(q.due_at)')}, 0) as sec
   from (select distinct lane from lanes) l cross join lateral (select count(*) as n, min(due_at) as due_at from
-    (select greatest(t.due_at, t.refreshed_at) as due_at from timers t where t.lane = l.lane and t.kind = 'query'
+    (select t.due_at from timers t where t.lane = l.lane and t.kind = 'query'
       order by t.due_at limit ${QUERIES_COUNTED_MAX}) t) q)
 select
   (select n from queries) as queries,

@@ -1,19 +1,19 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { int8s } from './bind.ts'
 import { PAYMENT_REF } from './file-queries.ts'
-import { WISHED_AGO } from './lease-queries.ts'
 import { int, intOrNull, ms, rowsOf } from './statement.ts'
 
-// What is being asked at this moment becomes due again: its answer may be older than the wish to know. It is due long
-// ago, so that it does not wait behind whatever else is (`lease-queries.ts`).
+// What is being asked at this moment becomes due again: its answer may be older than the wish to know. What is wished
+// does not wait behind whatever else is due (`lease-queries.ts`).
 const REFRESH = {
   name: 'refresh-query',
   text: `
-insert into timers (lane, order_id, kind, ref, merchant, due_at, refreshed_at)
-select o.lane, o.id, 'query', '${PAYMENT_REF}', o.merchant, $2::timestamptz - interval '${WISHED_AGO}', $2::timestamptz from orders o
+insert into timers (lane, order_id, kind, ref, merchant, due_at, refreshed_at, wished_at)
+select o.lane, o.id, 'query', '${PAYMENT_REF}', o.merchant, $2, $2, $2::timestamptz from orders o
 where o.id = $1 and (o.status in ('awaited', 'pending') or o.held_count > 0)
 on conflict (order_id, kind, ref) do update
-  set due_at = least(timers.due_at, excluded.due_at), refreshed_at = excluded.refreshed_at, done_at = null
+  set due_at = least(timers.due_at, excluded.due_at), refreshed_at = excluded.refreshed_at, done_at = null,
+    wished_at = coalesce(timers.wished_at, excluded.wished_at)
   where timers.refreshed_at is null or timers.refreshed_at <= $3::timestamptz
 returning ${ms('asked_at')}`,
 }
@@ -50,7 +50,8 @@ export interface AskedOrder {
 
 const READ_ASKED = {
   name: 'read-asked',
-  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer, coalesce(t.leased_until is not null or t.due_at <= t.refreshed_at, false) from orders o
+  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer, 
+      coalesce(t.leased_until is not null or t.wished_at is not null, false) from orders o
     left join timers t on t.order_id = o.id and t.kind = 'query' and t.ref = '${PAYMENT_REF}'
     where o.id = any($1::int8[])`,
 }

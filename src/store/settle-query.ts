@@ -1,5 +1,5 @@
 import type { Queryable } from '../runtime/postgres.ts'
-import { wishedBefore, type LeasedQuery } from './lease-queries.ts'
+import type { LeasedQuery } from './lease-queries.ts'
 import { rowsOf } from './statement.ts'
 
 export type Settlement =
@@ -13,16 +13,17 @@ export type Settlement =
   | { readonly kind: 'remove' }
 
 // By the lease: whoever was too slow finds another's, and changes nothing. What was made due meanwhile stays so.
+const IS_EARLIER = '(due_at < $2::timestamptz or wished_at is not null)'
 const SETTLE = `
 update timers set leased_until = null,
-  due_at = case when due_at < $2::timestamptz then due_at else $3::timestamptz end,
+  due_at = case when ${IS_EARLIER} then due_at else $3::timestamptz end,
   attempts = attempts + case when $4::timestamptz is null then 0 else 1 end, asked_at = coalesce($4, asked_at),
-  answer = coalesce($5, answer), done_at = case when due_at < $2::timestamptz then null else coalesce($6::timestamptz, done_at) end
-where id = $1 and leased_until = $2::timestamptz returning due_at <= ${wishedBefore('now()')}`
+  answer = coalesce($5, answer), done_at = case when ${IS_EARLIER} then null else coalesce($6::timestamptz, done_at) end
+where id = $1 and leased_until = $2::timestamptz returning wished_at is not null`
 const REMOVE = `
-with gone as (delete from timers where id = $1 and leased_until = $2::timestamptz and due_at = leased_until returning 1)
-update timers set leased_until = null where id = $1 and leased_until = $2::timestamptz and due_at < leased_until
-returning due_at <= ${wishedBefore('now()')}`
+with gone as (delete from timers where id = $1 and leased_until = $2::timestamptz and not ${IS_EARLIER} returning 1)
+update timers set leased_until = null where id = $1 and leased_until = $2::timestamptz and ${IS_EARLIER}
+returning wished_at is not null`
 
 /** Ends a lease. @returns whether somebody wanted to know at once meanwhile: it is due again */
 export async function settleQuery(

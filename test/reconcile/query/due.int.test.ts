@@ -62,13 +62,30 @@ test('who wants to know at once does not wait behind a backlog of hours, nor doe
     found.flatMap((order, n) => (ids.indexOf(order.orderId) < 3 ? [{ ...order, dueAtMs: dueAtMs + n }] : [])),
   )
   for (const id of ids.slice(3)) expect(await wish(id)).toEqual({ askedAtMs: null })
-  // Nobody is told that it has been due for ten years.
+  // A wish is no due time of long ago.
+  const oldest = await database.pool.query<{ sec: number }>(
+    `select extract(epoch from now() - min(due_at))::float8 as sec from timers where kind = 'query'`,
+  )
+  expect(oldest.rows[0]?.sec).toBeLessThan(4 * 3_600)
   expect((await readBacklog(database.pool, new Map())).queriesOldestSec).toBeLessThan(4 * 3_600)
   expect((await listQueries(database.pool, 10)).every((one) => one.dueAtMs >= dueAtMs)).toBe(true)
   const rounds = []
   for (let turn = 0; turn < 4; turn++) rounds.push(numbersOf(await lease(1, turn % 2 === 0)))
   expect(rounds).toEqual([['wish-1'], ['due-1'], ['wish-2'], ['due-2']])
   expect(numbersOf(await lease(8, false))).toEqual(['due-3', 'wish-3'])
+})
+
+test('a wish is due by whatever clock it was written, and one that comes before the answer is kept', async () => {
+  const [id] = await create('clock-1')
+  const aheadMs = Date.now() + 10 * 60_000
+  expect(await refreshQuery(database.pool, id ?? 0, { nowMs: aheadMs, everyMs: 5_000 })).toEqual({ askedAtMs: null })
+  const [first] = await lease(1, true)
+  if (first === undefined) throw new Error('it is not due')
+  expect(await lease(1, true)).toEqual([])
+  // Further ahead than the lease lasts.
+  await refreshQuery(database.pool, id ?? 0, { nowMs: aheadMs + 60_000, everyMs: 5_000 })
+  expect(await settleQuery(database.pool, first, { kind: 'remove' })).toBe(true)
+  expect(await lease(1, false)).toHaveLength(1)
 })
 
 test('an answer that was on its way when somebody wanted to know leaves the wish open', async () => {
