@@ -41,6 +41,7 @@ const REACHED = [
   'src/broker/index.js',
   'src/cluster/index.js',
   'src/errors.js',
+  'src/protocol/error.js',
   'src/consumer/batch.js',
   'src/consumer/filterAbortedMessages.js',
   'src/consumer/offsetManager/index.js',

@@ -28,6 +28,49 @@ test('a coordinator is looked for again when no broker answered; stock kafkajs e
   expect(await findCoordinator(guardBrokersAway)).toEqual({ nodeId: 7 })
 })
 
+/** Asks brokers through kafkajs's own pool; each answers with an error of its own, as the wire has it. */
+async function askDenied(codes: readonly number[], ...guards: Guard[]): Promise<unknown> {
+  const apart = apartKafkajs(...guards)
+  const { prototype } = apart.load('src/cluster/index.js') as { prototype: InstanceType<Cluster> }
+  const { createErrorFromCode } = apart.load('src/protocol/error.js') as {
+    createErrorFromCode: (code: number) => Error
+  }
+  let refreshed = 0
+  const brokers = codes.map((code) => ({
+    findGroupCoordinator: () => Promise.reject(createErrorFromCode(code)),
+  }))
+  const cluster = Object.assign(Object.create(prototype as object) as InstanceType<Cluster>, {
+    logger: quietLogger,
+    retrier: (apart.load('src/retry/index.js') as Retry)({ retries: 1, initialRetryTime: 1 }),
+    brokerPool: {
+      withBroker: async (ask: (broker: object) => Promise<unknown>) => {
+        for (const broker of brokers) {
+          const answer = await ask({ nodeId: 1, broker }).catch(() => null)
+          if (answer !== null) return answer
+        }
+        return null
+      },
+    },
+    refreshMetadata: () => Promise.resolve(void refreshed++),
+  })
+  const error = await cluster.findGroupCoordinator({ groupId: 'shop' }).catch((caught: unknown) => caught)
+  return Object.assign(error as object, { refreshed })
+}
+
+test('a group that is denied is fatal and named; a coordinator that is absent is looked for again', async () => {
+  const [groupDenied, transactionDenied, notAvailable] = [30, 53, 15]
+  expect(await askDenied([notAvailable, groupDenied], guardBrokersAway)).toMatchObject({
+    ...{ type: 'GROUP_AUTHORIZATION_FAILED', retriable: false, refreshed: 0 },
+    message: 'Kafka denies the group shop to this user: grant it READ on the group (kafka-acls.sh)',
+  })
+  expect(await askDenied([transactionDenied], guardBrokersAway)).toMatchObject({
+    ...{ type: 'TRANSACTIONAL_ID_AUTHORIZATION_FAILED', retriable: false, refreshed: 0 },
+  })
+  const absent = (await askDenied([notAvailable], guardBrokersAway)) as { refreshed: number }
+  expect(absent).toMatchObject({ retriable: false, name: 'KafkaJSNumberOfRetriesExceeded' })
+  expect(absent.refreshed).toBeGreaterThan(0)
+})
+
 async function waitForLock(...guards: Guard[]): Promise<unknown> {
   const lock = new (apartKafkajs(...guards).load('src/utils/lock.js') as Lock)({ timeout: 1 })
   await lock.acquire()
