@@ -1,13 +1,13 @@
 import type pg from 'pg'
+import { BadConfiguration } from '../runtime/config.ts'
 import { partitionFor } from '../runtime/kafka/partition.ts'
 import { describeError, type Log } from '../runtime/log.ts'
 import { isUnmigrated } from '../runtime/postgres-fault.ts'
-import { readTopology } from '../store/topology.ts'
+import { findTopology, otherAppId, type Topology } from '../store/topology.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Which lane an order belongs to, and whether the database can be worked with at all. */
 export interface Lanes {
-  /** Undefined: how many lanes there are is not known yet. */
   /** How many there are; undefined: not known, or not the same any more. */
   readonly count: () => number | undefined
   readonly laneOf: (outTradeNo: string) => number | undefined
@@ -28,17 +28,28 @@ const RETRY_MS_MIN = 100
 /**
  * Asks Postgres for the topology until it is there, and then every 5 s whether it still answers and says the same: an
  * order with a lane from another count would never meet its callbacks, so a changed one stops creation until a restart.
+ * @param onFatal called when the lanes are another APP_ID's, who listens elsewhere for what is filed here
  */
-export function watchLanes(pool: pg.Pool, inputTopic: string, log: Log): Lanes {
+export function watchLanes(
+  pool: pg.Pool,
+  { inputTopic, appId }: { readonly inputTopic: string; readonly appId: string },
+  log: Log,
+  onFatal: (error: Error) => void,
+): Lanes {
   let partitions: number | undefined
   let state: true | string = 'the database has not answered yet'
   let timer: NodeJS.Timeout | undefined
   let failures = 0
   let closed = false
 
-  function see(found: number | undefined) {
+  function see(topology: Topology | undefined) {
     failures = 0
-    if (found === undefined) state = `no topology is recorded for ${inputTopic}: run paidonce topics create`
+    const found = topology?.partitions
+    const other = topology && otherAppId(inputTopic, appId, topology)
+    if (other !== undefined) {
+      state = other
+      onFatal(new BadConfiguration(other))
+    } else if (found === undefined) state = `no topology is recorded for ${inputTopic}: run paidonce topics create`
     else if (partitions !== undefined && partitions !== found)
       state = `${inputTopic} had ${partitions} lanes when this process started and has ${found} now: restart it`
     else {
@@ -53,7 +64,7 @@ export function watchLanes(pool: pg.Pool, inputTopic: string, log: Log): Lanes {
     log.warn({ error: describeError(error), failures }, state)
   }
   async function look() {
-    await readTopology(pool, inputTopic).then(see, fail)
+    await findTopology(pool, inputTopic).then(see, fail)
     if (closed) return
     const waitMs = failures === 0 && state === true ? LOOK_AGAIN_MS : RETRY_MS_MIN * 2 ** Math.min(failures, 5)
     timer = setTimeout(() => void look(), Math.min(LOOK_AGAIN_MS, waitMs) * (0.75 + Math.random() / 4))

@@ -9,6 +9,7 @@ import { listenAt } from '../runtime/listen.ts'
 import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, describeError, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
+import { throwUncaught } from '../runtime/throw-uncaught.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { findApiToken } from '../store/api-tokens.ts'
 import { createOrders } from '../store/create-orders.ts'
@@ -59,6 +60,8 @@ export interface ApiDeps {
   readonly reach?: ApiReach
   /** The same, in what sends replays. */
   readonly reachReplay?: SenderDeps['reach']
+  /** Something that no waiting mends: the process ends. By default thrown where nobody catches it. */
+  readonly onFatal?: (error: Error) => void
 }
 
 /** Starts an api. It listens at once; while Postgres is away it answers 503 and is not ready. */
@@ -69,7 +72,7 @@ export async function startApi(config: ApiConfig, deps: ApiDeps = {}): Promise<A
   const metrics = createApiMetrics()
   const pool = createPool(databaseUrl, `${appId}-api`, log, config.DATABASE_CONNECTIONS_MAX, POOL_LIMITS)
   metrics.watchPool('api', pool)
-  const lanes = watchLanes(pool, inputTopic, log)
+  const lanes = watchLanes(pool, { inputTopic, appId }, log, deps.onFatal ?? throwUncaught)
   const waiter = createCommandWaiter(
     (ids) => readCommands(pool, ids),
     (error) => log.warn({ error: describeError(error) }, 'cannot look for finished commands'),

@@ -1,6 +1,5 @@
 import { Option, type Command } from 'commander'
 import { RESOLUTIONS, type Resolution } from '../orders/model.ts'
-import { COMMON, POSTGRES, readConfig } from '../runtime/config.ts'
 import type { AnomalyFilter } from '../store/list-anomalies.ts'
 import {
   anomalyId,
@@ -11,6 +10,8 @@ import {
   takesFilter,
   type AnomalyOptions,
 } from './anomaly-filter.ts'
+import { assertOurs } from './assert-ours.ts'
+import { installationOf } from './brake-scope.ts'
 import { ANOMALIES_MAX, findAll, listAll, type Chosen, type ChosenAnomaly } from './choose-anomalies.ts'
 import { withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
@@ -51,11 +52,13 @@ export const addAnomalyResolve = (noun: Command, run: Run) =>
     )
 
 async function resolve({ env, dryRun, confirm }: CliContext, ids: readonly number[], options: Options) {
-  const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID, ...POSTGRES }, env)
+  const { appId, topicPrefix } = installationOf(env)
   const run = options.run ?? newRun(Date.now())
   const filter = filterFor(ids, options, runStartMs(run))
   const asked: ResolveRun = { run, ...pick(options) }
   return withDatabase(env, async (pool): Promise<Output> => {
+    // Another APP_ID's lanes would not be told, and would not answer in time.
+    await assertOurs(pool, appId, topicPrefix)
     const chosen = filter === undefined ? await findAll(pool, ids) : await listAll(pool, filter, options.after)
     const { anomalies } = chosen
     const plan = planOf(chosen, asked)

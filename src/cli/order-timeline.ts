@@ -3,6 +3,7 @@ import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
 import { INPUT_TOPIC, ledgerGroup } from '../schemas/topics.ts'
 import { readTimeline, type Timeline, type TimelineEvent } from '../store/order-timeline.ts'
 import { orderView, timelineView } from '../store/order-view.ts'
+import { assertOurs } from './assert-ours.ts'
 import { cliLog, isSet, readKafka, withDatabase } from './connect.ts'
 import { merchantName, orderNumber } from './options.ts'
 import { findKnown } from './order-show.ts'
@@ -21,9 +22,11 @@ export const addOrderTimeline = (noun: Command, run: Run) =>
 
 async function show({ env }: CliContext, merchant: string, outTradeNo: string): Promise<Output> {
   const kafka = isSet(env, 'KAFKA_BROKERS') ? KAFKA : { TOPIC_PREFIX: KAFKA.TOPIC_PREFIX }
-  const { TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, ...kafka, ...POSTGRES }, env)
+  const { APP_ID, TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, ...kafka, ...POSTGRES }, env)
   const inputTopic = TOPIC_PREFIX + INPUT_TOPIC
   const { found, timeline } = await withDatabase(env, async (pool) => {
+    // By another APP_ID's ledger nothing would be in Kafka.
+    await assertOurs(pool, APP_ID, TOPIC_PREFIX)
     const found = await findKnown(pool, merchant, outTradeNo)
     return { found, timeline: await readTimeline(pool, found.order.id, inputTopic) }
   })

@@ -87,7 +87,7 @@ async function record(env: NodeJS.ProcessEnv, topicPrefix: string, partitions: n
   if (!isSet(env, 'DATABASE_URL')) return []
   const { recordTopology } = await import('../store/topology.ts')
   const topic = topicPrefix + INPUT_TOPIC
-  const recorded = await withDatabase(env, (pool) => recordTopology(pool, topic, partitions))
+  const { partitions: recorded } = await withDatabase(env, (pool) => recordTopology(pool, topic, partitions))
   if (recorded === partitions) return []
   const problem = `the database was made for ${recorded} partitions, the topics have ${partitions}`
   return [{ topic, problem, remedy: `use topics with ${recorded} partitions, or a new database` }]

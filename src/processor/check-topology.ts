@@ -2,7 +2,7 @@ import type { TopicAdmin } from '../runtime/kafka/topic-admin.ts'
 import type { Queryable } from '../runtime/postgres.ts'
 import { sayProblem, sortProblems, topicNames, type TopicProblem } from '../schemas/check-topics.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
-import { readTopology, recordAppId, recordTopology } from '../store/topology.ts'
+import { otherAppId, readTopology, recordTopology } from '../store/topology.ts'
 
 /** Topics are not as the lanes need them: the process ends, and the message says what to do. */
 export class WrongTopology extends Error {
@@ -41,17 +41,13 @@ export async function checkTopology(
   // First, as waiting for what is missing does not mend it.
   assertNone(wrong)
   if (missing.length > 0 || ofInput === undefined) throw new MissingTopics(missing.map(sayProblem).join('\n'))
-  const partitions = await recordTopology(db, input, ofInput)
+  const topology = await recordTopology(db, input, ofInput, options.appId)
+  const { partitions } = topology
   assertNone(sortProblems(found, { ...options, partitions }).wrong)
-  await assertOurs(db, input, options.appId)
+  // Each lane would halt for want of a ledger, and those that it belongs to could not go on.
+  const other = otherAppId(input, options.appId, topology)
+  if (other !== undefined) throw new WrongTopology(other)
   return partitions
-}
-
-/** Under another APP_ID there is no ledger: each lane would halt, and those that it belongs to could not go on. */
-async function assertOurs(db: Queryable, input: string, appId: string): Promise<void> {
-  const recorded = await recordAppId(db, input, appId)
-  if (recorded !== undefined && recorded !== appId)
-    throw new WrongTopology(`APP_ID is ${appId}, and the lanes of ${input} are ${recorded}'s: set APP_ID=${recorded}`)
 }
 
 function assertNone(wrong: readonly TopicProblem[]): void {

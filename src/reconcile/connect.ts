@@ -6,11 +6,11 @@ import { keepTrying } from '../runtime/keep-trying.ts'
 import type { Log } from '../runtime/log.ts'
 import { createCodec } from '../schemas/codec.ts'
 import { INPUT_TOPIC } from '../schemas/topics.ts'
-import { readTopology } from '../store/topology.ts'
+import { findTopology, otherAppId } from '../store/topology.ts'
 import type { ReconcilerConfig } from './config.ts'
 import type { PublishDeps } from './publish.ts'
 
-/** What publishing needs. @throws BadConfiguration the topic has other lanes than the orders were dealt to */
+/** What publishing needs. @throws BadConfiguration the topic has other lanes than the orders were dealt to, or another's APP_ID */
 export async function connectPublisher(
   config: ReconcilerConfig,
   pool: pg.Pool,
@@ -23,9 +23,12 @@ export async function connectPublisher(
   const newProducer = () => createPlainProducer(kafkaSettings(config), [topic], log)
   const producer = await keepTrying('connecting the producer', newProducer, log, signal)
   const checkTopology = async () => {
-    const recorded = await readTopology(pool, topic)
-    if (recorded === undefined) throw new Error(`no processor has recorded the topology of ${topic} yet`)
-    const found = producer.partitionCount(topic)
+    const topology = await findTopology(pool, topic)
+    if (topology === undefined) throw new Error(`no processor has recorded the topology of ${topic} yet`)
+    // Another APP_ID's lanes would be paid all the same, but whoever wants to know at once would wait in vain.
+    const other = otherAppId(topic, config.APP_ID, topology)
+    if (other !== undefined) throw new BadConfiguration(other)
+    const [recorded, found] = [topology.partitions, producer.partitionCount(topic)]
     if (recorded !== found)
       throw new BadConfiguration(
         `${topic} has ${found} partitions, and its orders were dealt to ${recorded}: see "partition count" in docs/operations.md`,

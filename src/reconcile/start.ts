@@ -5,6 +5,7 @@ import type { Running } from '../runtime/lifecycle.ts'
 import { createLog, describeError, type Log } from '../runtime/log.ts'
 import { createPool } from '../runtime/postgres.ts'
 import { repeat } from '../runtime/repeat.ts'
+import { throwUncaught } from '../runtime/throw-uncaught.ts'
 import type { QueryClients } from '../providers/query.ts'
 import type { LoadedQueryClients } from '../providers/query-clients.ts'
 import { watchQueryClients } from '../providers/watch-query-clients.ts'
@@ -135,10 +136,4 @@ export async function startReconciler(config: ReconcilerConfig, deps: Reconciler
   }
   let stopped: Promise<void> | undefined
   return { metricsPort: health.port, stop: () => (stopped ??= stop()) }
-}
-
-function throwUncaught(error: Error): void {
-  setImmediate(() => {
-    throw error
-  })
 }

@@ -1,47 +1,63 @@
 import type { Queryable } from '../runtime/postgres.ts'
 import { rowsOf } from './statement.ts'
 
-const READ_TOPOLOGY = { name: 'read-topology', text: 'select partitions from topology where topic = $1' }
-const RECORD_TOPOLOGY = {
-  name: 'record-topology',
-  text: 'insert into topology (topic, partitions) values ($1, $2) on conflict do nothing',
+/** What is recorded of an installation, once: every order's lane follows from the count, every group from the APP_ID. */
+export interface Topology {
+  readonly partitions: number
+  /** Undefined: no processor has started since. */
+  readonly appId: string | undefined
 }
 
+const READ = { name: 'read-topology', text: 'select partitions, app_id from topology where topic = $1' }
+// Nothing that is recorded is changed. Of another count the APP_ID is not taken either.
+const RECORD = {
+  name: 'record-topology',
+  text: `
+with written as (
+  insert into topology (topic, partitions, app_id) values ($1, $2, $3)
+  on conflict (topic) do update set app_id = excluded.app_id
+    where topology.app_id is null and excluded.app_id is not null and topology.partitions = excluded.partitions
+  returning partitions, app_id
+)
+select partitions, app_id from written
+union all select partitions, app_id from topology where topic = $1 and not exists (select from written)`,
+}
+type Row = [partitions: number, appId: string | null]
+
 /**
- * How many lanes an installation has: recorded once, as every order's lane follows from it.
  * @param inputTopic its full name, prefix included, as in `lanes`
  * @returns undefined: nothing is recorded yet.
  */
-export async function readTopology(db: Queryable, inputTopic: string): Promise<number | undefined> {
-  const [row] = await rowsOf<[number]>(db, READ_TOPOLOGY, [inputTopic])
-  return row?.[0]
+export async function findTopology(db: Queryable, inputTopic: string): Promise<Topology | undefined> {
+  const [row] = await rowsOf<Row>(db, READ, [inputTopic])
+  return row && topologyOf(row)
 }
 
-/** Records the count if none is there, and never changes one. @returns the count that is recorded now */
-export async function recordTopology(db: Queryable, inputTopic: string, partitions: number): Promise<number> {
-  await db.query({ ...RECORD_TOPOLOGY, values: [inputTopic, partitions] })
-  const recorded = await readTopology(db, inputTopic)
+/** How many lanes an installation has. */
+export const readTopology = async (db: Queryable, inputTopic: string): Promise<number | undefined> =>
+  (await findTopology(db, inputTopic))?.partitions
+
+/** Records what is not there yet, in one statement, and never changes what is. @returns what is recorded now */
+export async function recordTopology(
+  db: Queryable,
+  inputTopic: string,
+  partitions: number,
+  appId?: string,
+): Promise<Topology> {
+  const [row] = await rowsOf<Row>(db, RECORD, [inputTopic, partitions, appId ?? null])
+  // Somebody else's row, committed while the statement ran, is there for the next one.
+  const recorded = row === undefined ? await findTopology(db, inputTopic) : topologyOf(row)
   if (recorded === undefined) throw new Error(`the topology row of ${inputTopic} vanished`)
   return recorded
 }
 
-const KEEP_APP_ID = {
-  name: 'keep-app-id',
-  text: 'update topology set app_id = $2 where topic = $1 and app_id is null',
-}
-const READ_APP_ID = { name: 'read-app-id', text: 'select app_id from topology where topic = $1' }
+const topologyOf = ([partitions, appId]: Row): Topology => ({ partitions, appId: appId ?? undefined })
 
-/**
- * Records whose lanes these are, once, as groups, ledgers and transactional ids follow from it; never changes it.
- * @returns the APP_ID that is recorded now; undefined: the topic's row is not there
- */
-export async function recordAppId(db: Queryable, inputTopic: string, appId: string): Promise<string | undefined> {
-  const read = async () => (await rowsOf<[string | null]>(db, READ_APP_ID, [inputTopic]))[0]?.[0] ?? undefined
-  const recorded = await read()
-  if (recorded !== undefined) return recorded
-  await db.query({ ...KEEP_APP_ID, values: [inputTopic, appId] })
-  return read()
-}
+/** Under another APP_ID there are no groups, no ledger and nobody who listens. @returns undefined: it is the same */
+export const otherAppId = (inputTopic: string, appId: string, { appId: recorded }: Topology): string | undefined =>
+  recorded === undefined || recorded === appId
+    ? undefined
+    : `APP_ID is ${appId}, and the lanes of ${inputTopic} are ${recorded}'s: set APP_ID=${recorded}`
 
 /** An input topic that Postgres knows, by its full name, and whose its lanes are; undefined: nobody has said. */
 export interface Known {
