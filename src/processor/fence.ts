@@ -57,8 +57,8 @@ const READ_AGAIN_REASONS: readonly HaltReason[] = ['applied_above_log', 'input_m
  * change them; that of the ledger only with a witness, as a new coordinator may answer with an old one. The row comes
  * first: the witness then proves that nobody has fenced since, and a successor, or a restored Postgres, ends the
  * connection. The other way round a process that froze between the two believed a ledger that had moved since, beside
- * a row that a restore had set back. An old group offset does no harm: more is read again. A lane without a ledger writes it here, before its first batch; a lane that
- * must not go on is halted in its row, and keeps its offsets from expiring.
+ * a row that a restore had set back. An old group offset does no harm: more is read again. A lane without a ledger writes
+ * it here, before its first batch; a lane that must not go on is halted in its row, and keeps its offsets from expiring.
  * @throws whatever Kafka or Postgres throw: nothing has begun, try again later
  */
 export async function fence(
