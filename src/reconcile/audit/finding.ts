@@ -20,6 +20,12 @@ export interface Finding {
   readonly detail: string
 }
 
+/** A run names so many of its lanes', and so many of its orders'. */
+export const FINDINGS_SHOWN_MAX = 10_000
+
+/** As it is kept. */
+export const stored = (finding: Finding) => ({ lane: finding.lane, finding: finding.finding, document: finding })
+
 export const NAMELESS = {
   ...{ merchant: null, outTradeNo: null, eventId: null, kind: null },
   ...{ topic: null, lane: null, laneSeq: null, offset: null },

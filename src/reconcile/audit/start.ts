@@ -1,56 +1,23 @@
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { DEFAULT_ROUTES } from '../../orders/routes.ts'
 import { kafkaSettings } from '../../runtime/kafka/connection.ts'
 import { createOffsetReader } from '../../runtime/kafka/offset-reader.ts'
-import { createPartitionReader, OffsetGone } from '../../runtime/kafka/partition-reader.ts'
+import { createPartitionReader } from '../../runtime/kafka/partition-reader.ts'
 import type { Log } from '../../runtime/log.ts'
 import { endConnections } from '../../runtime/end-connections.ts'
 import type { TransactionStep } from '../../runtime/postgres.ts'
 import { createEventReader } from '../../schemas/event-reader.ts'
-import {
-  finishAudit,
-  readAuditFindings,
-  readAuditLanes,
-  saveAuditLane,
-  saveAuditOrders,
-  type AuditResult,
-  type AuditRun,
-} from '../../store/audit-runs.ts'
+import { saveAuditOrders, type AuditRun } from '../../store/audit-runs.ts'
 import { droppedMonths } from '../../store/audit-archived.ts'
-import { listLanes } from '../../store/lane-row.ts'
 import { readTopology } from '../../store/topology.ts'
-import { auditLane, type LaneReport } from './audit-lane.ts'
+import { auditLanes } from './audit-lanes.ts'
 import { auditOrders, NO_ORDERS, type OrdersReport } from './audit-orders.ts'
-import { beginRun, scopeOf, type AuditWindow, type Begun } from './begin.ts'
+import { beginRun, scopeOf, type Begun } from './begin.ts'
+import { conclude, type AuditReport } from './conclude.ts'
 import type { AuditConfig } from './config.ts'
-import type { AuditCrashPoint } from './crash-points.ts'
-import { FINDINGS, noCounts, type Counts, type Finding } from './finding.ts'
+import { FINDINGS_SHOWN_MAX, stored } from './finding.ts'
 import type { Undecided } from './lane-window.ts'
-
-export interface AuditRequest {
-  readonly actor: string
-  /** The window; left out: the run that was stopped goes on. */
-  readonly window: AuditWindow | undefined
-  /** Told after each lane, and of the orders now and then. */
-  readonly onProgress: (what: string) => void
-  /** Called at each crash point. Does nothing in production. */
-  readonly reach?: (point: AuditCrashPoint) => void | Promise<void>
-}
-
-export interface AuditReport {
-  readonly run: Pick<AuditRun, 'id' | 'sinceMs' | 'untilMs'>
-  readonly result: AuditResult
-  readonly digest: string
-  readonly counts: Counts
-  /** Messages in topics that were judged, and orders. */
-  readonly events: number
-  readonly messages: number
-  readonly orders: number
-  readonly undecided: readonly Undecided[]
-  /** The first of them, by lane and number, then those of orders. */
-  readonly findings: readonly Finding[]
-}
+import { reachNothing, type AuditRequest } from './request.ts'
 
 export type AuditEnd =
   | { readonly kind: 'done'; readonly report: AuditReport }
@@ -60,8 +27,6 @@ export type AuditEnd =
 
 /** Any number that nothing else in the database locks. */
 const LOCK = 7_205_711_306
-const FINDINGS_SHOWN_MAX = 10_000
-const TRIES_MAX = 5
 /** Beyond the statement's own limit: the server is frozen, or its network is gone. */
 const ANSWER_MS_MAX = 90_000
 const CONNECT_MS_MAX = 10_000
@@ -123,40 +88,6 @@ export async function runAudit(config: AuditConfig, pool: pg.Pool, request: Audi
   }
 }
 
-async function auditLanes(
-  pool: pg.Pool,
-  run: AuditRun,
-  options: Parameters<typeof auditLane>[1],
-  { onProgress, reach = reachNothing }: AuditRequest,
-): Promise<LaneReport[]> {
-  const done = await readAuditLanes(pool, run.id)
-  const reports: LaneReport[] = []
-  for (const { lane } of await listLanes(pool, options.inputTopic)) {
-    const known = done.get(lane)
-    if (known !== undefined) {
-      reports.push(known as LaneReport)
-      continue
-    }
-    const { report, findings } = await auditWhole(lane, options)
-    await reach('audit_lane_judged')
-    const onStep = (step: TransactionStep) => (step === 'before_begin' ? undefined : reach(`audit_lane_${step}`))
-    await saveAuditLane(pool, run.id, { lane, report, findings: findings.map(stored) }, onStep)
-    reports.push(report)
-    onProgress(`lane ${lane}: ${report.events} events, ${report.messages} messages`)
-  }
-  return reports
-}
-
-/** A topic whose beginning retention removes while it is read is read again: what is gone then is `topic_trimmed`. */
-async function auditWhole(lane: number, options: Parameters<typeof auditLane>[1]): ReturnType<typeof auditLane> {
-  for (let tries = 1; ; tries++)
-    try {
-      return await auditLane(lane, options)
-    } catch (error) {
-      if (!(error instanceof OffsetGone) || tries === TRIES_MAX) throw error
-    }
-}
-
 /** An audit that looks at the topics of nobody, or in an empty database, finds nothing, and has proven nothing. */
 async function lanesLacking(pool: pg.Pool, inputTopic: string, lanes: number): Promise<Undecided[]> {
   const partitions = await readTopology(pool, inputTopic)
@@ -197,30 +128,3 @@ const notArchived = async (client: pg.ClientBase, { sinceMs }: AuditRun): Promis
     ...{ lane: null, reason: 'archive_dropped' },
     detail: `the orders that were archived in ${month} are gone, and may have changed in the window`,
   }))
-
-const reachNothing = () => undefined
-
-const stored = (finding: Finding) => ({ lane: finding.lane, finding: finding.finding, document: finding })
-
-async function conclude(
-  pool: pg.Pool,
-  run: AuditRun,
-  lanes: readonly LaneReport[],
-  orders: OrdersReport,
-  gone: readonly Undecided[],
-): Promise<AuditReport> {
-  const counts = noCounts()
-  for (const one of [...lanes, orders]) for (const finding of FINDINGS) counts[finding] += one.counts[finding]
-  const undecided = [...lanes.flatMap((lane) => lane.undecided), ...gone]
-  const hash = createHash('sha256')
-  for (const { lane, digest } of lanes) hash.update(`${lane} ${digest}\n`)
-  const digest = hash.update(orders.digest).digest('hex')
-  const isFound = FINDINGS.some((finding) => counts[finding] > 0)
-  const result = isFound ? 'findings' : undecided.length > 0 ? 'undecided' : 'ok'
-  const sum = (of: (lane: LaneReport) => number) => lanes.reduce((total, lane) => total + of(lane), 0)
-  const judged = { events: sum((lane) => lane.events), messages: sum((lane) => lane.messages), orders: orders.orders }
-  await finishAudit(pool, run.id, { result, digest, report: { counts, ...judged, undecided } })
-  const findings = (await readAuditFindings(pool, run.id, FINDINGS_SHOWN_MAX)) as Finding[]
-  const { id, sinceMs, untilMs } = run
-  return { run: { id, sinceMs, untilMs }, result, digest, counts, ...judged, undecided, findings }
-}
