@@ -1,15 +1,10 @@
 import type { Command } from 'commander'
-import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
-import { INPUT_TOPIC } from '../schemas/topics.ts'
 import { remedyOf } from '../store/halt.ts'
-import { readLane } from '../store/lane-row.ts'
 import { resumeLane } from '../store/resume-lane.ts'
-import { assertOurs } from './assert-ours.ts'
-import { ANSWERING, withDatabase } from './connect.ts'
-import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, userName } from './options.ts'
 import type { Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
+import { withLanes } from './with-lanes.ts'
 
 interface Options {
   readonly reason: string
@@ -30,30 +25,17 @@ export const addLaneResume = (noun: Command, run: Run) =>
     )
 
 function resume({ env, dryRun, confirm }: CliContext, lane: number, { reason, actor }: Options): Promise<Output> {
-  const { APP_ID: appId, TOPIC_PREFIX } = readConfig(
-    { APP_ID: COMMON.APP_ID, TOPIC_PREFIX: KAFKA.TOPIC_PREFIX, ...POSTGRES },
-    env,
-  )
-  const topic = TOPIC_PREFIX + INPUT_TOPIC
-  return withDatabase(
-    env,
-    async (pool) => {
-      await assertOurs(pool, appId, TOPIC_PREFIX)
-      const row = await readLane(pool, topic, lane)
-      if (row === undefined)
-        throw new CliFailure(EXIT.findings, `There is no lane ${lane} of ${topic}.`, 'See: paidonce lane status')
-      if (row.halted === undefined) return { json: { lane, result: 'not_halted' }, text: `Lane ${lane} is not halted.` }
-      const why = `${row.halted.reason}: ${row.halted.detail}`
-      if (dryRun)
-        return { json: { lane, result: 'would_resume', halted: row.halted.reason }, text: `would clear ${why}` }
-      await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(row.halted.reason, lane)}\nResume it?`)
-      const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
-      const text =
-        resumed.kind === 'resumed'
-          ? `Lane ${lane} goes on, and halts again if the cause stands: paidonce lane status`
-          : `Lane ${lane} is not halted any more.`
-      return { json: { lane, result: resumed.kind, halted: row.halted.reason }, text }
-    },
-    ANSWERING,
-  )
+  return withLanes(env, {}, async (pool, { appId, topic, laneOf }): Promise<Output> => {
+    const { halted } = await laneOf(lane)
+    if (halted === undefined) return { json: { lane, result: 'not_halted' }, text: `Lane ${lane} is not halted.` }
+    const why = `${halted.reason}: ${halted.detail}`
+    if (dryRun) return { json: { lane, result: 'would_resume', halted: halted.reason }, text: `would clear ${why}` }
+    await confirm(`Lane ${lane} is halted by ${why}\nRemedy: ${remedyOf(halted.reason, lane)}\nResume it?`)
+    const resumed = await resumeLane(pool, appId, { topic, lane, actor, reason })
+    const text =
+      resumed.kind === 'resumed'
+        ? `Lane ${lane} goes on, and halts again if the cause stands: paidonce lane status`
+        : `Lane ${lane} is not halted any more.`
+    return { json: { lane, result: resumed.kind, halted: halted.reason }, text }
+  })
 }

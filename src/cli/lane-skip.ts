@@ -1,14 +1,12 @@
 import type { Command } from 'commander'
-import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
-import { INPUT_TOPIC } from '../schemas/topics.ts'
-import { readLane } from '../store/lane-row.ts'
+import { KAFKA } from '../runtime/config.ts'
 import { skipRange } from '../store/skip-range.ts'
-import { assertOurs } from './assert-ours.ts'
-import { ANSWERING, cliLog, readKafka, withDatabase } from './connect.ts'
+import { cliLog, readKafka } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'
 import { integer, shortText, userName } from './options.ts'
 import type { Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
+import { withLanes } from './with-lanes.ts'
 
 interface Options {
   readonly from: number
@@ -34,31 +32,23 @@ export const addLaneSkip = (noun: Command, run: Run) =>
     )
 
 async function skip({ env, dryRun, confirm }: CliContext, lane: number, options: Options): Promise<Output> {
-  const { APP_ID, TOPIC_PREFIX } = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES }, env)
   const { from, to, reason, actor } = options
-  const topic = TOPIC_PREFIX + INPUT_TOPIC
   if (from >= to) throw new CliFailure(EXIT.usage, '--to must be above --from.', 'It is the offset after the last one.')
-  return withDatabase(
-    env,
-    async (pool) => {
-      await assertOurs(pool, APP_ID, TOPIC_PREFIX)
-      const row = await readLane(pool, topic, lane)
-      if (row === undefined) throw unknown(lane, topic)
-      if (from < row.appliedOffset) throw applied(row.appliedOffset)
-      const end = await logEnd(env, topic, lane)
-      if (to > end)
-        throw new CliFailure(EXIT.findings, `The log of lane ${lane} ends at ${end}.`, `Give --to ${end} or less.`)
-      const what = `offsets ${from} to ${to - 1} of lane ${lane}`
-      if (dryRun) return { json: { lane, from, to, result: 'would_skip' }, text: `would skip ${what}` }
-      await confirm(`Never process ${what}? Payments in them are lost to this installation.`)
-      const done = await skipRange(pool, APP_ID, { topic, lane, from, to, actor, reason })
-      if (done.kind === 'unknown_lane') throw unknown(lane, topic)
-      if (done.kind === 'applied') throw applied(done.appliedOffset)
-      const text = `${what} will be skipped. The lane is halted; go on with: paidonce lane resume ${lane}`
-      return { json: { lane, from, to, result: 'skipped', was_halted: done.wasHalted }, text }
-    },
-    ANSWERING,
-  )
+  return withLanes(env, KAFKA, async (pool, { appId, topic, laneOf }) => {
+    const row = await laneOf(lane)
+    if (from < row.appliedOffset) throw applied(row.appliedOffset)
+    const end = await logEnd(env, topic, lane)
+    if (to > end)
+      throw new CliFailure(EXIT.findings, `The log of lane ${lane} ends at ${end}.`, `Give --to ${end} or less.`)
+    const what = `offsets ${from} to ${to - 1} of lane ${lane}`
+    if (dryRun) return { json: { lane, from, to, result: 'would_skip' }, text: `would skip ${what}` }
+    await confirm(`Never process ${what}? Payments in them are lost to this installation.`)
+    const done = await skipRange(pool, appId, { topic, lane, from, to, actor, reason })
+    if (done.kind === 'unknown_lane') throw unknown(lane, topic)
+    if (done.kind === 'applied') throw applied(done.appliedOffset)
+    const text = `${what} will be skipped. The lane is halted; go on with: paidonce lane resume ${lane}`
+    return { json: { lane, from, to, result: 'skipped', was_halted: done.wasHalted }, text }
+  })
 }
 
 const unknown = (lane: number, topic: string) =>

@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
-import { COMMON, KAFKA, POSTGRES, readConfig } from '../runtime/config.ts'
-import { INPUT_TOPIC } from '../schemas/topics.ts'
+import { KAFKA } from '../runtime/config.ts'
 import { readLaneStatuses, type LaneStatus } from '../store/lane-status.ts'
-import { assertOurs } from './assert-ours.ts'
-import { ANSWERING, cliLog, readKafka, withDatabase } from './connect.ts'
+import { cliLog, readKafka } from './connect.ts'
 import { alarming, isoOf, table, type Output } from './render.ts'
 import type { CliContext, Run } from './run-cli.ts'
+import { withLanes } from './with-lanes.ts'
 
 export const addLaneStatus = (noun: Command, run: Run) =>
   noun
@@ -14,22 +13,16 @@ export const addLaneStatus = (noun: Command, run: Run) =>
     .action((_options, command: Command) => run(status, command))
 
 async function status({ env }: CliContext): Promise<Output> {
-  const { APP_ID: appId } = readConfig({ APP_ID: COMMON.APP_ID, ...KAFKA, ...POSTGRES }, env)
-  const { settings, topicPrefix } = await readKafka(env)
-  const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
-  const lanes = await withDatabase(
-    env,
-    async (pool) => {
-      await assertOurs(pool, appId, topicPrefix)
-      const offsets = await createOffsetReader(settings, cliLog(env))
-      try {
-        return await readLaneStatuses(pool, offsets, { appId, topic: topicPrefix + INPUT_TOPIC })
-      } finally {
-        await offsets.close()
-      }
-    },
-    ANSWERING,
-  )
+  const lanes = await withLanes(env, KAFKA, async (pool, ours) => {
+    const { settings } = await readKafka(env)
+    const { createOffsetReader } = await import('../runtime/kafka/offset-reader.ts')
+    const offsets = await createOffsetReader(settings, cliLog(env))
+    try {
+      return await readLaneStatuses(pool, offsets, ours)
+    } finally {
+      await offsets.close()
+    }
+  })
   const halted = lanes.filter((lane) => lane.halted !== undefined)
   const head = ['lane', 'state', 'applied', 'log end', 'lag', 'next', 'ledger', 'not emitted', 'settled', 'fences']
   const rows = lanes.map(({ lane, row, ...of }) => [

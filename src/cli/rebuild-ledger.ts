@@ -2,27 +2,19 @@ import type pg from 'pg'
 import type { LaneProducer, OffsetReader } from '../runtime/kafka/port.ts'
 import type { Log } from '../runtime/log.ts'
 import { createEventReader } from '../schemas/event-reader.ts'
-import {
-  eventOf,
-  ForeignRecord,
-  HiddenRecords,
-  lastEvent,
-  readOutput,
-  tailFrom,
-  wholeRange,
-  type OutputRange,
-  type OutputReaders,
-} from '../schemas/output-log.ts'
+import { ForeignRecord, HiddenRecords, type OutputReaders } from '../schemas/output-log.ts'
 import { otherInput, readInputMark } from '../schemas/input-mark.ts'
-import { writeMarks, type OutputMarks } from '../schemas/output-marks.ts'
+import { writeMarks } from '../schemas/output-marks.ts'
 import { readLedger } from '../store/read-ledger.ts'
-import { inputGroup, ledgerGroup, ledgerMark, OUTPUT_TOPICS, transactionalId } from '../schemas/topics.ts'
-import { isTrueOf, judgeRebuild, lackingIn, type RebuildJudgement, type Tail } from '../store/judge-rebuild.ts'
+import { inputGroup, ledgerGroup, ledgerMark, transactionalId } from '../schemas/topics.ts'
+import { isTrueOf, judgeRebuild, lackingIn, type RebuildJudgement } from '../store/judge-rebuild.ts'
 import type { LaneRow } from '../store/lane-row.ts'
-import { anAppliedRecord, eventAt, lastBelow, rebuildLane, type ImportedEvent } from '../store/rebuild-lane.ts'
+import { eventAt, lastBelow, rebuildLane } from '../store/rebuild-lane.ts'
 import { resumeLane } from '../store/resume-lane.ts'
 import { cliLog, readKafka } from './connect.ts'
 import type { CliReach, RebuildCrashPoint } from './crash-points.ts'
+import { otherLog } from './other-log.ts'
+import { eventsBetween, marksNow, rangesOf, readTails } from './output-ends.ts'
 import { planSendAgain, sendAgain, type SendAgain } from './send-again.ts'
 
 export interface LedgerRequest {
@@ -189,76 +181,4 @@ async function rebuildFenced(
   return { kind: 'rebuilt', ...result }
 }
 
-/**
- * Kafka forgets a group's offsets with the topic. One that was made anew ends before `applied_offset` at first, and after
- * it later: going on there would pass over records in silence.
- * @returns undefined: the topic has a record that Postgres has applied, at its place
- */
-async function otherLog(
-  pool: pg.Pool,
-  { partitions }: OutputReaders,
-  row: LaneRow,
-  { start, end }: { readonly start: number; readonly end: number },
-): Promise<string | undefined> {
-  if (row.appliedOffset === row.startOffset && row.appliedOffset <= end) return undefined
-  if (row.appliedOffset > end) return `${row.topic} ${row.lane} ends at ${end}, and ${row.appliedOffset} is applied`
-  const applied = await anAppliedRecord(pool, row, start)
-  if (applied === undefined) return `no record of ${row.topic} ${row.lane} is known to be one that was applied`
-  const { records } = await partitions.read(row.topic, row.lane, applied.offset)
-  const key = records.find(({ offset }) => offset === applied.offset)?.key?.toString()
-  if (key === applied.outTradeNo) return undefined
-  return `offset ${applied.offset} of ${row.topic} ${row.lane} was about ${applied.outTradeNo}, and is about ${key ?? 'nothing'}`
-}
-
 const countsOf = (plan: readonly SendAgain[]) => Object.fromEntries(plan.map(({ topic, events }) => [topic, events]))
-
-async function marksNow(offsets: OffsetReader, readers: OutputReaders, lane: number): Promise<OutputMarks> {
-  const ids = await offsets.topicIds(OUTPUT_TOPICS.map((topic) => readers.topicPrefix + topic))
-  const ranges = await rangesOf(offsets, readers, lane)
-  return new Map(ranges.map(({ topic, end }) => [topic, { id: ids.get(readers.topicPrefix + topic) ?? '', end }]))
-}
-
-/** To their very ends: what an open transaction hides may be out. The fence has ended the lane's own. */
-const rangesOf = (offsets: OffsetReader, readers: OutputReaders, lane: number): Promise<OutputRange[]> =>
-  Promise.all(
-    OUTPUT_TOPICS.map((topic) =>
-      wholeRange(readers, async () => ({
-        topic,
-        lane,
-        ...(await offsets.logRange(readers.topicPrefix + topic, lane)),
-      })),
-    ),
-  )
-
-async function readTails(
-  pool: pg.Pool,
-  readers: OutputReaders,
-  ranges: readonly OutputRange[],
-  row: LaneRow,
-): Promise<Tail[]> {
-  const held = await lastBelow(pool, row.lane, row.settledSeq)
-  const tails: Tail[] = []
-  for (const range of ranges) {
-    const { topic, start, end } = range
-    const last = await lastEvent(readers, range)
-    const known = last && (await eventAt(pool, row.lane, last.laneSeq))
-    // A number that is forged would make events pass for out that are not.
-    if (known !== undefined && (known.eventId !== last?.eventId || known.topic !== topic))
-      throw new ForeignRecord(
-        `${topic} partition ${row.lane} has number ${last?.laneSeq ?? ''} as ${last?.eventId ?? ''}, Postgres as ${known.eventId} of ${known.topic}`,
-      )
-    tails.push({ topic, start, end, last: last?.laneSeq, held: held.get(topic) })
-  }
-  return tails
-}
-
-async function* eventsBetween(
-  readers: OutputReaders,
-  ranges: readonly OutputRange[],
-  from: number,
-  below: number,
-): AsyncGenerator<readonly ImportedEvent[]> {
-  for (const range of ranges)
-    for await (const page of readOutput(readers, await tailFrom(readers, range, from)))
-      yield page.map((record) => eventOf(record, range)).filter(({ laneSeq }) => laneSeq >= from && laneSeq < below)
-}

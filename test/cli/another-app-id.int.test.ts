@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { runCli } from '../../src/cli/run-cli.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readApiConfig } from '../../src/api/config.ts'
+import { startApi } from '../../src/api/start.ts'
 import { readAuditConfig } from '../../src/reconcile/audit/config.ts'
 import { runAudit } from '../../src/reconcile/audit/start.ts'
 import { createLog } from '../../src/runtime/log.ts'
@@ -7,9 +8,11 @@ import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
 import { haltLane } from '../../src/store/lane-row.ts'
 import { listTopologies } from '../../src/store/topology.ts'
 import { groupTool } from '../helpers/groups.ts'
-import { createInstallation, payment, type Installation } from '../helpers/installation.ts'
+import { createInstallation, MERCHANT, payment, type Installation } from '../helpers/installation.ts'
 import { startTestProcessor, untilSettled } from '../helpers/processor.ts'
+import { clientsOf, fakeClient, NOT_PAID, startTestReconciler } from '../helpers/reconciler.ts'
 import { until } from '../helpers/until.ts'
+import { paidonceHere } from './paidonce-here.ts'
 
 /** A verb with an APP_ID or a TOPIC_PREFIX that is not that of the processors of its database. */
 let it: Installation
@@ -27,24 +30,8 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => it.drop())
 
-/** Within this process: there are many, and each would take seconds to start. */
-async function paidonce(args: readonly string[], more: Readonly<Record<string, string>> = {}) {
-  const written = { stdout: '', stderr: '' }
-  const spies = (['stdout', 'stderr'] as const).map((name) => {
-    process[name].setMaxListeners(100)
-    return vi.spyOn(process[name], 'write').mockImplementation((text: unknown, ...rest: unknown[]) => {
-      written[name] += String(text)
-      for (const done of rest) if (typeof done === 'function') setImmediate(done as () => void)
-      return true
-    })
-  })
-  try {
-    const code = await runCli(args, it.env({ LOG_LEVEL: 'silent', ...more }))
-    return { code, ...written }
-  } finally {
-    for (const spy of spies) spy.mockRestore()
-  }
-}
+const paidonce = (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+  paidonceHere(args, it.env({ LOG_LEVEL: 'silent', ...more }))
 const state = async () => {
   const { rows } = await it.database.pool.query(
     `select (select count(*) from operator_actions) as actions, (select count(*) from brakes) as brakes,
@@ -57,12 +44,15 @@ const VERBS: readonly (readonly string[])[] = [
   ['lane', 'status'],
   ['lane', 'rebuild', '0', ...WHY],
   ['lane', 'rebuild', '0', '--reason', 'test', '--dry-run'],
+  ['lane', 'rebuild', '--lanes', 'all', ...WHY],
   ['lane', 'resume', '0', ...WHY],
   ['lane', 'skip', '0', '--from', '1', '--to', '2', ...WHY],
   ['brake', 'set', '--event-type', 'ship', '--reason', 'test'],
   ['brake', 'release', '1', ...WHY],
   ['audit', 'run', '--since', '1d'],
   ['audit', 'run', '--resume'],
+  ['anomaly', 'resolve', '--all', '--resolution', 'ignore', ...WHY],
+  ['order', 'timeline', MERCHANT, 'A1'],
 ]
 
 test('a processor has said whose the lanes are', async () => {
@@ -101,6 +91,40 @@ test('a processor with another APP_ID ends, and halts no lane of the others', as
   }
   const { rows } = await it.database.pool.query('select halted_reason from lanes')
   expect(rows).toEqual([{ halted_reason: null }])
+})
+
+test('an api with another APP_ID ends, and until then it creates no order', async () => {
+  const fatal: Error[] = []
+  const env = it.env({ APP_ID: 'another', PORT: '0', METRICS_PORT: '0' })
+  const api = await startApi(readApiConfig(env), {
+    log: createLog('api', 'silent'),
+    onFatal: (error) => fatal.push(error),
+  })
+  try {
+    const [error] = await until('it ends', () => fatal.length > 0 && fatal)
+    expect(error?.name).toBe('BadConfiguration')
+    expect(error?.message).toContain(`APP_ID is another, and the lanes of ${it.topics.name(INPUT_TOPIC)} are`)
+    expect(error?.message).toContain(`set APP_ID=${it.topics.appId}`)
+    const ready = await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`)
+    expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining('set APP_ID=')])
+  } finally {
+    await api.stop()
+  }
+})
+
+test('a reconciler with another APP_ID ends, and asks nobody', async () => {
+  const fatal: Error[] = []
+  const client = fakeClient(() => NOT_PAID)
+  const deps = { onFatal: (error: Error) => fatal.push(error), log: createLog('reconcile', 'silent') }
+  const reconciler = await startTestReconciler(it, clientsOf({ wechatpay: client }), { APP_ID: 'another' }, deps)
+  try {
+    const [error] = await until('it ends', () => fatal.length > 0 && fatal, 30_000)
+    expect(error?.name).toBe('BadConfiguration')
+    expect(error?.message).toContain(`set APP_ID=${it.topics.appId}`)
+    expect(client.asked).toEqual([])
+  } finally {
+    await reconciler.stop()
+  }
 })
 
 test('an audit that was stopped does not go on with something else', async () => {

@@ -51,7 +51,10 @@ async function askDenied(codes: readonly number[], ...guards: Guard[]): Promise<
         return null
       },
     },
-    refreshMetadata: () => Promise.resolve(void refreshed++),
+    refreshMetadata: () => {
+      refreshed++
+      return Promise.resolve()
+    },
   })
   const error = await cluster.findGroupCoordinator({ groupId: 'shop' }).catch((caught: unknown) => caught)
   return Object.assign(error as object, { refreshed })
