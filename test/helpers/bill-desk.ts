@@ -23,6 +23,8 @@ export interface BillDesk {
 export interface BillGiven {
   readonly provider: BillProvider
   readonly day: string
+  /** Whose file says whose bill it must be; `shop` where left out. */
+  readonly fileOf?: string
   readonly request?: Partial<BillRequest>
   readonly deps?: Partial<BillDeps>
 }
@@ -37,10 +39,18 @@ export async function createBillDesk(): Promise<BillDesk> {
       writeFileSync(path, content)
       return path
     },
-    match: async (paths, { provider, day, request = {}, deps = {} }) => {
-      const of = request.merchant ?? 'shop'
-      const format = billFormatOf(merchant.dir, of, provider)
-      const about = { provider, merchant: of, day, paths, actor: 'test', format, dryRun: false, archiveAfterDays: 400 }
+    match: async (paths, { provider, day, fileOf = 'shop', request = {}, deps = {} }) => {
+      const format = billFormatOf(merchant.dir, fileOf, provider)
+      const about = {
+        provider,
+        merchant: fileOf,
+        day,
+        paths,
+        actor: 'test',
+        format,
+        dryRun: false,
+        archiveAfterDays: 400,
+      }
       const { url: databaseUrl, pool } = database
       const end = await importBill({ ...about, ...request }, { databaseUrl, pool, clock: systemClock, ...deps })
       if (end.kind !== 'done') throw new Error(end.kind)

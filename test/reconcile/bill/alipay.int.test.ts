@@ -55,7 +55,7 @@ const zipped = (bill: Buffer, seller = SELLER_ID) =>
 const saved = (name: string, content: Buffer) => desk.save(name, content)
 function run(contents: readonly Buffer[], day = DAY, of = 'shop') {
   const paths = contents.map((content, n) => saved(`${n}.zip`, content))
-  return desk.match(paths, { provider: 'alipay', day, request: { merchant: of } })
+  return desk.match(paths, { provider: 'alipay', day, fileOf: of })
 }
 
 const NOON = at('12:00:00').getTime()
