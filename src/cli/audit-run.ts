@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { AuditReport } from '../reconcile/audit/conclude.ts'
+import type { AuditReport } from '../reconcile/audit/start.ts'
 import { assertOurs } from './assert-ours.ts'
 import { ANSWERING, cliLog, withDatabase } from './connect.ts'
 import { CliFailure, EXIT } from './failure.ts'

@@ -19,6 +19,8 @@ import { FINDINGS_SHOWN_MAX, stored } from './finding.ts'
 import type { Undecided } from './lane-window.ts'
 import { reachNothing, type AuditRequest } from './request.ts'
 
+export type { AuditReport } from './conclude.ts'
+
 export type AuditEnd =
   | { readonly kind: 'done'; readonly report: AuditReport }
   /** Another audit runs. */
