@@ -100,7 +100,7 @@ test('while an event is in work that may have ended a process, nothing else is',
       }),
     },
   })
-  await downstream.untilDone(30, 30_000)
+  await downstream.untilDone(30, 50_000)
   expect(together.toSorted()).toEqual([...suspects].map((order) => [order]).toSorted())
   expect(most).toBeGreaterThan(1)
 })
