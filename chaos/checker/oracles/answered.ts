@@ -1,5 +1,5 @@
 import type { Counted, FaultLine, Sample, SentLine } from '../capture.ts'
-import { nameOf, type Oracle, type Violation } from '../reading.ts'
+import { nameOf, type Oracle, type Reading, type Violation } from '../reading.ts'
 
 /** What each sender takes for yes and is to be told for no, as its documents have it (docs/providers.md names them). */
 const v2 = (code: string, message: string) =>
@@ -28,10 +28,11 @@ export const answered: Oracle = {
   id: 'O10',
   about: 'no answer later than allowed, none missing, where nothing stopped the gateway; the exact form of each answer',
   clauses: ['late_at_gateway', 'untimed', 'late_success', 'late_failure', 'unanswered', 'wrong_form'],
-  check: ({ sent, faults, samples, about }) => {
-    const violations = timedByGateways(samples, sent)
+  check: (reading) => {
+    const { sent, faults, about } = reading
     const excused: Partial<Record<Reason, number>> = {}
     const excuse = (reason: Reason) => (excused[reason] = (excused[reason] ?? 0) + 1)
+    const violations = timedByGateways(reading, excuse)
     const { answerMsMax } = about.limits
     for (const line of sent) {
       const what = `${line.provider} ${nameOf(line)} at ${line.atMs} by ${line.gateway}: ${Math.round(line.latencyMs)} ms`
@@ -53,30 +54,50 @@ export const answered: Oracle = {
 const TIMED_SHARE_MIN = 0.9
 
 /**
- * On the gateways' own monotonic clocks, from the last header to the answer, nothing excuses a success after 4 s: no way
- * nor sender is in it, and what a stop held up is answered with failure.
+ * On the gateways' own monotonic clocks, from the last header to the answer: no way nor sender is in it, and what a stop
+ * held up is answered with failure. A gateway looks at its clock, then writes the answer, then counts it: only where it
+ * got no turn in between can a success be counted as late.
  */
-function timedByGateways(samples: readonly Sample[], sent: readonly SentLine[]): Violation[] {
+function timedByGateways({ samples, sent, faults }: Reading, excuse: (reason: Reason) => void): Violation[] {
   const timed = countedOf(samples, 'success_timed')
   const heard = sent.filter((line) => line.heard === 'success').length
   const total = [...timed.values()].reduce((sum, count) => sum + count, 0)
-  const late = [...countedOf(samples, 'success_late')].filter(([, count]) => count > 0)
-  const violations = late.map(([name, count]): Violation => ({
-    clause: 'late_at_gateway',
-    what: `${name}: ${count} success answers after 4 s`,
-  }))
+  const violations: Violation[] = []
+  for (const { name, count, fromMs, untilMs } of lateOnes(samples)) {
+    const hadNoTurn = faults.some(
+      (one) =>
+        NO_TURN.has(one.kind) && one.fromMs <= untilMs && one.untilMs >= fromMs && (one.hinders ?? []).length > 0,
+    )
+    if (hadNoTurn) excuse(STALL)
+    else violations.push({ clause: 'late_at_gateway', what: `${name}: ${count} success answers after 4 s` })
+  }
   if (total < heard * TIMED_SHARE_MIN)
     violations.push({ clause: 'untimed', what: `gateways timed ${total} of the ${heard} success answers heard` })
   return violations
 }
 
+/** How many more late ones each life of a gateway had counted since it was looked at before, two seconds ago. */
+function lateOnes(samples: readonly Sample[]) {
+  const before = new Map<string, Sample>()
+  const found: { name: string; count: number; fromMs: number; untilMs: number }[] = []
+  for (const one of samples) {
+    if (one.what !== 'success_late') continue
+    const name = nameOfLife(one)
+    const last = before.get(name)
+    const count = one.value - (last?.value ?? 0)
+    if (count > 0) found.push({ name, count, fromMs: last?.atMs ?? one.atMs, untilMs: one.atMs })
+    before.set(name, one)
+  }
+  return found
+}
+
+const nameOfLife = ({ name, pid }: Sample) => `${name} (${pid ?? '?'})`
+
 /** What each life of a gateway had counted when it was last looked at. */
 export function countedOf(samples: readonly Sample[], what: Counted): Map<string, number> {
   const counts = new Map<string, number>()
-  for (const one of samples) {
-    const name = `${one.name} (${one.pid ?? '?'})`
-    if (one.what === what) counts.set(name, Math.max(counts.get(name) ?? 0, one.value))
-  }
+  for (const one of samples)
+    if (one.what === what) counts.set(nameOfLife(one), Math.max(counts.get(nameOfLife(one)) ?? 0, one.value))
   return counts
 }
 
@@ -99,6 +120,8 @@ const isBare = ({ status, answer }: SentLine) => status === 408 && (answer ?? ''
 /** What came meanwhile still has to be answered when it is over. */
 const AFTERWARDS_MS = 1_000
 const STALL = 'stall_of_the_machine'
+/** A gateway's process got no turn. */
+const NO_TURN: ReadonlySet<string> = new Set([STALL, 'stop_gateway', 'limit_cpu'])
 
 /** A fault excuses as much as it held up, a stall no more than its own length. */
 function reasonFor(line: SentLine, lateMs: number, faults: readonly FaultLine[]): Reason | undefined {
