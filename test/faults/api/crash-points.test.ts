@@ -76,6 +76,19 @@ const SCENARIOS = {
     all: { filed: 1 },
     again: [202, 202],
   },
+  resolve: {
+    points: /^command_/,
+    ask: (by, name) =>
+      post(
+        `/v1/anomalies/${idOf(name)}/resolve`,
+        { resolution: 'accept_payment', reason: 'in stock' },
+        { 'idempotency-key': name },
+      )(by),
+    look: 'select count(*)::int as filed from commands where idempotency_key = $1',
+    nothing: { filed: 0 },
+    all: { filed: 1 },
+    again: [202, 202],
+  },
   claim: {
     points: /^claim_/,
     ask: (by, name) => post(`/v1/anomalies/${idOf(name)}/claim`, {})(by),
@@ -140,14 +153,14 @@ beforeAll(async () => {
   call = callWith(`http://127.0.0.1:${api.port}`, token)
   await until('the api is ready', async () => (await fetch(`http://127.0.0.1:${api.metricsPort}/readyz`)).ok)
 
-  const claimed = [...namesOf('claim'), ...namesOf('unclaim')]
-  await it.createOrders([...namesOf('close'), ...claimed])
+  const wrong = [...namesOf('claim'), ...namesOf('unclaim'), ...namesOf('resolve')]
+  await it.createOrders([...namesOf('close'), ...wrong])
   const processor = await startTestProcessor(it)
   try {
     await untilSettled([processor], LANES)
     await it.send([
       ...namesOf('complete').map((name) => payment(name)),
-      ...claimed.map((name) => payment(name, { amountMinor: 1 })),
+      ...wrong.map((name) => payment(name, { amountMinor: 1 })),
       ...namesOf('discard').map((name) => ({ key: name, callback: { ...payment(name).callback, facts: [] } })),
     ])
     const rows = async (text: string) => {
@@ -162,7 +175,7 @@ beforeAll(async () => {
       const letters = await rows('select out_trade_no as name, id from dead_letters')
       const held = await pool.query(`select from facts where outcome = 'held'`)
       return (
-        anomalies === claimed.length &&
+        anomalies === wrong.length &&
         letters === namesOf('discard').length &&
         held.rowCount === namesOf('complete').length
       )
@@ -308,8 +321,9 @@ test('afterwards lanes do all of it, each once', async () => {
         return answers.every((answer) => answer.status === status)
       })
     await untilEach('close', 200)
+    await untilEach('resolve', 200)
     await it.send(namesOf('create').map((name) => payment(name)))
-    const paid = [...namesOf('create'), ...namesOf('complete')]
+    const paid = [...namesOf('create'), ...namesOf('complete'), ...namesOf('resolve')]
     const closed = namesOf('close')
     const events = await readEvents(it.topics, { atLeast: 3 * paid.length + closed.length })
     const isClose = (key: string | null) => key?.startsWith('close-') === true
