@@ -50,7 +50,7 @@ export interface AskedOrder {
 
 const READ_ASKED = {
   name: 'read-asked',
-  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer, 
+  text: `select o.id, o.version, ${ms('t.asked_at')}, t.answer,
       coalesce(t.leased_until is not null or t.wished_at is not null, false) from orders o
     left join timers t on t.order_id = o.id and t.kind = 'query' and t.ref = '${PAYMENT_REF}'
     where o.id = any($1::int8[])`,
