@@ -2,18 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { INPUT_TOPIC } from '../../src/schemas/topics.ts'
 import { haltLane } from '../../src/store/lane-row.ts'
 import { groupTool } from '../helpers/groups.ts'
-import { createLostLedger, workUntil, type LostLedger } from '../helpers/lost-ledger.ts'
+import { createSetBackLedger, workUntil, type LostLedger } from '../helpers/lost-ledger.ts'
 import { paidonceHere } from './paidonce-here.ts'
 
 /** Three lanes have lost their ledger, and Postgres was set back, so that each has three events to import. */
 let it: LostLedger
 beforeAll(async () => {
-  it = await createLostLedger(3)
-  for (let order = 0; order < 3; order++) await it.pay()
-  await workUntil(it, it.whole())
-  await it.setBack()
-  await groupTool(it.installation).delete('ledger')
-  await it.halt('ledger_missing')
+  it = await createSetBackLedger(3)
 }, 120_000)
 afterAll(() => it.installation.drop())
 

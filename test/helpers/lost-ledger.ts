@@ -95,6 +95,17 @@ export async function createLostLedger(lanes: number): Promise<LostLedger> {
   }
 }
 
+/** With three orders a lane of which all is out: their last is not in Postgres any more, and every lane is halted. */
+export async function createSetBackLedger(lanes: number): Promise<LostLedger> {
+  const it = await createLostLedger(lanes)
+  for (let order = 0; order < 3; order++) await it.pay()
+  await workUntil(it, it.whole())
+  await it.setBack()
+  await groupTool(it.installation).delete('ledger')
+  await it.halt('ledger_missing')
+  return it
+}
+
 /** Runs a processor until each lane's ledger is at a number. */
 export async function workUntil({ installation }: LostLedger, ledger: number): Promise<void> {
   const processor = await startTestProcessor(installation)

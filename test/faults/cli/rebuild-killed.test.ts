@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { REBUILD_CRASH_POINTS, type RebuildCrashPoint } from '../../../src/cli/crash-points.ts'
 import { startCrashingCli } from '../../helpers/crash.ts'
-import { groupTool } from '../../helpers/groups.ts'
-import { createLostLedger, workUntil, type LostLedger } from '../../helpers/lost-ledger.ts'
+import { createSetBackLedger, workUntil, type LostLedger } from '../../helpers/lost-ledger.ts'
 
 /**
  * `lane rebuild` is killed at each of its points, each in a lane of its own, and run again. The ledger is gone and
@@ -12,12 +11,7 @@ const LANES = REBUILD_CRASH_POINTS.length
 let it: LostLedger
 
 beforeAll(async () => {
-  it = await createLostLedger(LANES)
-  for (let order = 0; order < 3; order++) await it.pay()
-  await workUntil(it, it.whole())
-  await it.setBack()
-  await groupTool(it.installation).delete('ledger')
-  await it.halt('ledger_missing')
+  it = await createSetBackLedger(LANES)
 }, 120_000)
 afterAll(() => it.installation.drop())
 
