@@ -64,9 +64,19 @@ const first = (words: readonly string[] | null, names: ReadonlyMap<string, strin
   words?.map((word) => names.get(word)).find((name) => name !== undefined)
 const nameOfRow = (row: Row) => `${String(row['merchant'])}/${String(row['out_trade_no'] ?? row['key'])}`
 
-function beganMs({ sent, callbacks }: Reading, order: string): number {
+/** What was sent of an order: under its name, or, where one callback tells of several, as what its records came from. */
+function isOf({ callbacks }: Reading, order: string) {
+  const requests = new Set(
+    callbacks.filter(({ callback }) => nameOf(callback) === order).map(({ requestSha256 }) => requestSha256),
+  )
+  return (line: { merchant?: string; outTradeNo?: string | null; requestSha256?: string | null }) =>
+    nameOf(line) === order || (typeof line.requestSha256 === 'string' && requests.has(line.requestSha256))
+}
+
+function beganMs(reading: Reading, order: string): number {
+  const { sent, callbacks } = reading
   const times = [
-    ...sent.filter((line) => nameOf(line) === order).map(({ atMs }) => atMs),
+    ...sent.filter(isOf(reading, order)).map(({ atMs }) => atMs),
     ...callbacks.filter(({ callback }) => nameOf(callback) === order).map(({ record }) => record.timestampMs),
   ]
   return Math.min(Number.POSITIVE_INFINITY, ...times)
@@ -77,9 +87,10 @@ function pathOf(reading: Reading, order: string): string[] {
   const row = tables.orders.find((one) => nameOfRow(one) === order)
   const ofOrder = (rows: readonly Row[]) => rows.filter((one) => one['order_id'] === row?.['id'])
   const at = (ms: number) => new Date(ms).toISOString()
+  const isAbout = isOf(reading, order)
   const lines = [
     ...log.flatMap((line) => {
-      if (!('outTradeNo' in line) || nameOf(line) !== order) return []
+      if (!('outTradeNo' in line) || !isAbout(line)) return []
       const says = `${at(line.atMs)} ${line.heard} after ${Math.round(line.latencyMs)} ms`
       if (!('provider' in line)) return [`asked     ${line.line} ${says}`]
       const { provider, defect, status, gateway, requestSha256, facts } = line

@@ -8,6 +8,7 @@ import type { Capture } from '../../chaos/checker/capture.ts'
 import { check, oraclesOf, type Verdict } from '../../chaos/checker/check.ts'
 import { createOpenssl } from '../../chaos/checker/openssl.ts'
 import { readCapture } from '../../chaos/checker/read-capture.ts'
+import { nameOf, placeOf, read } from '../../chaos/checker/reading.ts'
 import { playSmall } from '../../chaos/system/play-small.ts'
 import type { Service } from '../../dev/demo/system.ts'
 import * as processes from '../../dev/parts/process.ts'
@@ -15,7 +16,7 @@ import type { Stack } from '../../dev/parts/stack.ts'
 import { LOCAL_DIR } from '../../dev/parts/state.ts'
 import { ownStack } from '../helpers/own-stack.ts'
 import { until } from '../helpers/until.ts'
-import { CORRUPTIONS } from './corruptions.ts'
+import { addFault, addLateOne, aStall, CORRUPTIONS } from './corruptions.ts'
 
 const MUTANTS = [
   ['ledger_ignored', 'O4.duplicated', 'SIGKILL'],
@@ -87,6 +88,13 @@ describe('a bad capture is reported by exactly its clause:', () => {
   })
 })
 
+test('a success that a gateway counts late, while it or the machine gives it no turn, is excused', async () => {
+  for (const target of ['gateway-1', 'senders'])
+    expect(named(await check(addFault(addLateOne(good), { ...aStall, target }), openssl)), target).toEqual([])
+  const gone = { ...aStall, target: 'gateway-1', fromMs: 1, untilMs: 2 }
+  expect(named(await check(addFault(addLateOne(good), gone), openssl))).toEqual(['O10.late_at_gateway'])
+})
+
 test('what was violated first is told with its whole path', async () => {
   const [, corrupt] = CORRUPTIONS.find(([clause]) => clause === 'O4.lost') ?? []
   if (corrupt === undefined) throw new Error('no such corruption')
@@ -96,6 +104,19 @@ test('what was violated first is told with its whole path', async () => {
   const stages = new Set(found?.path.map((line) => line.split(' ')[0]))
   expect([...stages]).toEqual(['asked', 'delivery', 'input', 'row', 'output'])
   for (const line of found?.path ?? []) expect(line).not.toContain('undefined')
+})
+
+test('an order that only a callback about several tells of has its delivery in the path', async () => {
+  const { sent, callbacks, messages } = read(good)
+  const named = new Set(sent.map(nameOf))
+  const order = callbacks.map(({ callback }) => nameOf(callback)).find((name) => !named.has(name))
+  const gone = new Set(messages.flatMap(({ record, message }) => (nameOf(message) === order ? [placeOf(record)] : [])))
+  expect(gone.size).toBeGreaterThan(0)
+  const without = (records: Capture['output']) => records.filter((record) => !gone.has(placeOf(record)))
+  const bad = { ...good, output: without(good.output), probe: without(good.probe) }
+  const found = firstViolation(bad, await check(bad, openssl))
+  expect(found?.order).toBe(order)
+  expect(found?.path.some((line) => line.startsWith('delivery '))).toBe(true)
 })
 
 describe('a processor with a broken rule is reported:', () => {

@@ -73,7 +73,7 @@ const ledgerOf = (good: Capture, lane: number) => good.places.find(({ partition 
 const rowOf = (good: Capture, { message, topic }: ReadMessage) =>
   first('row of the event', good.tables.events, (row) => row['event_id'] === message.eventId && row['topic'] === topic)
 /** Besides the machine's own stalls, which are the capture's as well. */
-const addFault = (good: Capture, fault: FaultLine): Capture => ({ ...good, faults: [...good.faults, fault] })
+export const addFault = (good: Capture, fault: FaultLine): Capture => ({ ...good, faults: [...good.faults, fault] })
 /** More than the stalls of any crowded machine excuse. */
 const LATE_MS = 60_000
 const isOutput = ({ topic }: { topic: string }) => topic.startsWith('fulfillment.')
@@ -81,6 +81,13 @@ const aSample = (what: Sample['what'], value: number, atMs = 0): Sample => ({
   ...{ name: 'gateway-1', what, value, atMs, pid: 1 },
 })
 const aFault = { kind: 'planted', target: 'test', fromMs: 0, untilMs: 0, observed: 'seen' } as const
+
+export const aStall = { ...aFault, kind: 'stall_of_the_machine', hinders: [] } as const
+/** A gateway counted a success after 4 s. */
+export const addLateOne = (good: Capture): Capture => ({
+  ...good,
+  samples: [...good.samples, aSample('success_late', 1)],
+})
 
 export const CORRUPTIONS: readonly Corruption[] = [
   [
@@ -378,7 +385,8 @@ export const CORRUPTIONS: readonly Corruption[] = [
       )
     },
   ],
-  ['O10.late_at_gateway', (good) => ({ ...good, samples: [...good.samples, aSample('success_late', 1)] })],
+  // Another gateway got no turn, which excuses nothing.
+  ['O10.late_at_gateway', (good) => addFault(addLateOne(good), { ...aStall, target: 'gateway-2' })],
   ['O10.untimed', (good) => ({ ...good, samples: good.samples.filter(({ what }) => what !== 'success_timed') })],
   ['O10.late_success', (good) => changeOneSent(good, { latencyMs: LATE_MS })],
   ['O10.late_failure', (good) => changeOneSent(good, { ...REFUSED, latencyMs: LATE_MS })],
