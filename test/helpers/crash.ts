@@ -56,6 +56,15 @@ export const startCrashingCli = (
     ...{ CRASH_PASSAGE: String(passage), LOG_LEVEL: 'silent' },
   })
 
+/** Of a process that was killed: what it had sent is decided upon then. No other process of ours may be connected. */
+export const untilPostgresNoticed = ({ database }: Installation): Promise<unknown> =>
+  until('Postgres has noticed the death', async () => {
+    const { rowCount } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and application_name like 'paidonce-%'`,
+    )
+    return rowCount === 0
+  })
+
 function crashing(
   start: (env: NodeJS.ProcessEnv) => Child,
   installation: Installation,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AUDIT_CRASH_POINTS } from '../../../src/reconcile/audit/crash-points.ts'
 import { paidonceJson } from '../../cli/paidonce.ts'
-import { startCrashingCli } from '../../helpers/crash.ts'
+import { startCrashingCli, untilPostgresNoticed } from '../../helpers/crash.ts'
 import { fillOutbox } from '../../helpers/fill-outbox.ts'
 import { createInstallation, type Installation } from '../../helpers/installation.ts'
 import { until } from '../../helpers/until.ts'
@@ -59,12 +59,7 @@ test.each(AUDIT_CRASH_POINTS)('kill -9 at %s, and --resume: the same digest, eac
   const child = startCrashingCli(it, args, point, 'kill', passageOf(point))
   await child.reached(60_000)
   expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
-  await until('Postgres has noticed the death', async () => {
-    const { rowCount } = await it.database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and application_name like 'paidonce-%'`,
-    )
-    return rowCount === 0
-  })
+  await untilPostgresNoticed(it)
   const left = await lastRun()
   const { digest, counts, findings, judged, result } = whole
   if (point === 'audit_before_begin' || point === 'audit_concluded') {

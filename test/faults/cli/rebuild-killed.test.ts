@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { REBUILD_CRASH_POINTS, type RebuildCrashPoint } from '../../../src/cli/crash-points.ts'
-import { startCrashingCli } from '../../helpers/crash.ts'
+import { startCrashingCli, untilPostgresNoticed } from '../../helpers/crash.ts'
 import { createSetBackLedger, workUntil, type LostLedger } from '../../helpers/lost-ledger.ts'
 
 /**
@@ -39,6 +39,8 @@ test.each(REBUILD_CRASH_POINTS)('kill -9 at %s, and run again: the ledger is exa
   const child = startCrashingCli(it.installation, it.rebuildArgs(lane), point, 'kill')
   await child.reached(60_000)
   expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
+  // Until then its commit may still come, and whoever reads the lane before finds it `changed`.
+  await untilPostgresNoticed(it.installation)
 
   const done = doneAt(point)
   const state = await stateOf(lane)
